@@ -1,0 +1,80 @@
+"""Run chapters and store only what their tests compare.
+
+    python -m book._tools.refresh [notebook ...]
+
+Each notebook is executed in its own folder. Text outputs stay in the cells tagged
+`nbval-check-output`; every other output and execution count is removed, so that a commit holds
+no picture and no number that nothing checks.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+CHAPTERS = Path(__file__).resolve().parents[1]
+CHECKED = "nbval-check-output"
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+def refresh(path: Path) -> None:
+    """Execute one notebook and rewrite it with checked outputs only."""
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(
+        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": path.parent}}
+    ).execute()
+    strip(notebook)
+    nbformat.validate(notebook)
+    nbformat.write(notebook, path)
+
+
+def strip(notebook: nbformat.NotebookNode) -> None:
+    """Remove, in place, every output and execution count that no test compares."""
+    notebook.metadata = nbformat.from_dict(METADATA)
+    for number, cell in enumerate(notebook.cells, start=1):
+        cell.id = f"cell-{number:03d}"
+        for transient in ("execution", "collapsed", "ExecuteTime", "trusted"):
+            cell.metadata.pop(transient, None)
+        if cell.cell_type != "code":
+            continue
+        checked = CHECKED in cell.metadata.get("tags", [])
+        cell.outputs = [_text_only(o) for o in cell.outputs if _is_text(o)] if checked else []
+        cell.execution_count = number if cell.outputs else None
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = number
+
+
+def _is_text(output: nbformat.NotebookNode) -> bool:
+    if output.output_type == "stream":
+        return output.name == "stdout"
+    return "text/plain" in output.get("data", {}) and not _holds_address(output)
+
+
+def _holds_address(output: nbformat.NotebookNode) -> bool:
+    """True for the default repr of an object, which changes from run to run."""
+    return re.search(r" at 0x[0-9a-f]+>", output.data["text/plain"]) is not None
+
+
+def _text_only(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    if output.output_type == "stream":
+        return output
+    output.data = nbformat.from_dict({"text/plain": output.data["text/plain"]})
+    output.metadata = nbformat.from_dict({})
+    return output
+
+
+def main(arguments: list[str]) -> None:
+    paths = [Path(a) for a in arguments] or sorted(CHAPTERS.glob("[0-9][0-9]-*.ipynb"))
+    for path in paths:
+        print(f"running {path}", flush=True)
+        refresh(path.resolve())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
