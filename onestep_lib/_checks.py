@@ -1,0 +1,104 @@
+"""Input checks shared by the library: each error names the argument, the value and what is allowed."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = [
+    "check_choice",
+    "check_count",
+    "check_generator",
+    "check_matrix",
+    "check_nonnegative",
+    "check_positive",
+    "check_real",
+    "check_same_length",
+    "check_vector",
+]
+
+
+def check_count(name: str, value: object, minimum: int = 1) -> int:
+    """Return `value` as an int, or raise if it is not an integer >= `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer >= {minimum}, got {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}")
+    return int(value)
+
+
+def check_real(name: str, value: ArrayLike) -> np.ndarray:
+    """Return `value` as a finite float64 array, or raise."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} must be a real number or an array of them, got {value!r}"
+        ) from error
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return array
+
+
+def check_nonnegative(name: str, value: ArrayLike) -> np.ndarray:
+    """Return `value` as a float64 array of finite numbers >= 0, or raise."""
+    array = check_real(name, value)
+    if np.any(array < 0):
+        raise ValueError(f"{name} must be >= 0, got {value!r}")
+    return array
+
+
+def check_positive(name: str, value: ArrayLike) -> np.ndarray:
+    """Return `value` as a float64 array of finite numbers > 0, or raise."""
+    array = check_real(name, value)
+    if np.any(array <= 0):
+        raise ValueError(f"{name} must be > 0, got {value!r}")
+    return array
+
+
+def check_choice(name: str, value: object, allowed: Iterable[str]) -> str:
+    """Return `value` if it is one of the strings in `allowed`, or raise."""
+    options = tuple(allowed)
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
+    return value
+
+
+def check_generator(rng: object) -> np.random.Generator:
+    """Return `rng` if it is a numpy Generator; a seed is refused, so that draws are never hidden."""
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(
+            "rng must be a numpy.random.Generator, for example numpy.random.default_rng(7), "
+            f"got {rng!r}"
+        )
+    return rng
+
+
+def check_vector(name: str, value: ArrayLike, length: int | None = None) -> np.ndarray:
+    """Return `value` as a finite 1-D float64 array (of the given length), or raise."""
+    array = check_real(name, value)
+    wanted = "a 1-D array" if length is None else f"a 1-D array of length {length}"
+    if array.ndim != 1 or (length is not None and array.size != length):
+        raise ValueError(f"{name} must be {wanted}, got shape {array.shape}")
+    return array
+
+
+def check_matrix(name: str, value: ArrayLike, columns: int | None = None) -> np.ndarray:
+    """Return `value` as a finite 2-D float64 array (with the given number of columns), or raise."""
+    array = check_real(name, value)
+    wanted = "a 2-D array" if columns is None else f"a 2-D array with {columns} columns"
+    if array.ndim != 2 or (columns is not None and array.shape[1] != columns):
+        raise ValueError(f"{name} must be {wanted}, got shape {array.shape}")
+    return array
+
+
+def check_same_length(name: str, value: np.ndarray, other: str, reference: np.ndarray) -> None:
+    """Raise unless the two arrays have the same number of rows."""
+    if value.shape[0] != reference.shape[0]:
+        raise ValueError(
+            f"{name} and {other} must have the same number of rows, "
+            f"got shapes {value.shape} and {reference.shape}"
+        )

@@ -1,0 +1,314 @@
+r"""Scalar functions of a Gaussian: the activation :math:`\sigma` and the target :math:`\sigma_*`.
+
+Both are described by the same numbers (see :mod:`onestep_lib.hermite`):
+
+.. math:: c_k=\frac{\mathbb E[\sigma(Z)He_k(Z)]}{k!},\qquad
+          c_{>1}^2=\mathbb E\,\sigma(Z)^2-c_0^2-c_1^2 .
+
+The power :math:`c_{>1}^2` of the non-linear part comes from :math:`\mathbb E\sigma^2`, never from a
+truncated sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.special import erf, expit, ndtr
+
+from onestep_lib._checks import check_count, check_vector
+from onestep_lib.hermite import (
+    evaluate,
+    gaussian_quadrature,
+    hermite_coefficients,
+    hermite_series,
+)
+
+__all__ = ["ACTIVATIONS", "TARGETS", "Activation", "Target", "activation", "centred", "target"]
+
+ScalarFunction = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class _GaussianFunction:
+    """A function of a standard Gaussian, with its Hermite coefficients."""
+
+    name: str
+    function: ScalarFunction
+    kinks: tuple[float, ...] = ()
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        return self.function(x)
+
+    def __post_init__(self) -> None:
+        nodes, weights = gaussian_quadrature(self.kinks)
+        values = evaluate(self.function, nodes, name=f"{type(self).__name__.lower()} {self.name!r}")
+        # An undeclared kink spoils the coefficients silently; moving the panels reveals it.
+        other, other_weights = gaussian_quadrature((*self.kinks, *np.arange(-13.8, 14, 0.5)))
+        power = weights @ values**2
+        if not np.isclose(power, other_weights @ self.function(other) ** 2, rtol=1e-10, atol=1e-14):
+            raise ValueError(
+                f"{self.name!r} seems to have a kink or a jump that is not listed in "
+                f"kinks={self.kinks}: list every point where it or its slope jumps"
+            )
+
+    def coefficients(self, order: int) -> np.ndarray:
+        """Return the Hermite coefficients c_0, ..., c_order."""
+        return hermite_coefficients(self.function, order, self.kinks)
+
+    def coefficient(self, k: int) -> float:
+        """Return the Hermite coefficient c_k."""
+        return float(self.coefficients(check_count("k", k, minimum=0))[k])
+
+    @cached_property
+    def _low(self) -> np.ndarray:
+        # Rounding leaves 1e-17 where parity says 0; later tests for "c_k is absent" need the 0.
+        low = self.coefficients(2)
+        return np.where(np.abs(low) < 1e-14, 0.0, low)
+
+    @property
+    def c0(self) -> float:
+        """The mean c_0."""
+        return float(self._low[0])
+
+    @property
+    def c1(self) -> float:
+        """The linear coefficient c_1."""
+        return float(self._low[1])
+
+    @property
+    def c2(self) -> float:
+        """The quadratic coefficient c_2."""
+        return float(self._low[2])
+
+    @cached_property
+    def second_moment(self) -> float:
+        """The second moment, E f(Z)^2."""
+        nodes, weights = gaussian_quadrature(self.kinks)
+        return float(weights @ self.function(nodes) ** 2)
+
+    @cached_property
+    def nonlinear_power(self) -> float:
+        """The power beyond the linear part, E (f(Z) - c_0 - c_1 Z)^2."""
+        nodes, weights = gaussian_quadrature(self.kinks)
+        rest = self.function(nodes) - self.c0 - self.c1 * nodes
+        power = float(weights @ rest**2)
+        return 0.0 if power < 1e-28 else power
+
+
+@dataclass(frozen=True)
+class Activation(_GaussianFunction):
+    """An activation function.
+
+    Parameters
+    ----------
+    name : str
+    function : callable
+        Takes and returns an array; finite everywhere.
+    kinks : tuple of float
+        Every point where the function or its slope jumps.
+    derivative : callable or None
+        The slope; None where a gradient step makes no sense (a step function).
+    """
+
+    derivative: ScalarFunction | None = None
+
+
+@dataclass(frozen=True)
+class Target(_GaussianFunction):
+    r"""A single-index target :math:`\sigma_*`: y = sigma_*(<beta_*, x>) + noise.
+
+    `polynomial` holds the Hermite coefficients where the target was given by them.
+    """
+
+    polynomial: tuple[float, ...] | None = None
+
+    @property
+    def linear(self) -> float:
+        r"""The linear coefficient :math:`c_{*,1}`."""
+        return self.c1
+
+    @property
+    def power(self) -> float:
+        r"""The power without the mean, :math:`c_*^2=\mathbb E\sigma_*^2-c_{*,0}^2`."""
+        return self.c1**2 + self.nonlinear_power
+
+    def require_centred(self) -> None:
+        """Raise unless the target has mean zero."""
+        if abs(self.c0) > 1e-12:
+            raise ValueError(
+                f"target must have mean zero (c_*0 = 0) here, got {self.name!r} with c_*0 = "
+                f"{self.c0:.6g}: subtract its mean"
+            )
+
+
+def _normal_density(x: np.ndarray) -> np.ndarray:
+    return np.exp(-np.square(x) / 2) / np.sqrt(2 * np.pi)
+
+
+def _identity(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x, dtype=np.float64)
+
+
+def _relu(x: np.ndarray) -> np.ndarray:
+    return np.maximum(x, 0.0)
+
+
+def _step(x: np.ndarray) -> np.ndarray:
+    return np.heaviside(x, 0.5)
+
+
+def _softplus(x: np.ndarray) -> np.ndarray:
+    return np.logaddexp(0.0, x)
+
+
+def _sigmoid_slope(x: np.ndarray) -> np.ndarray:
+    return expit(x) * expit(-x)
+
+
+def _tanh_slope(x: np.ndarray) -> np.ndarray:
+    return 1 - np.tanh(x) ** 2
+
+
+def _erf_slope(x: np.ndarray) -> np.ndarray:
+    return 2 / np.sqrt(np.pi) * np.exp(-np.square(x))
+
+
+def _gelu(x: np.ndarray) -> np.ndarray:
+    return x * ndtr(x)
+
+
+def _gelu_slope(x: np.ndarray) -> np.ndarray:
+    return ndtr(x) + x * _normal_density(x)
+
+
+def _silu(x: np.ndarray) -> np.ndarray:
+    return x * expit(x)
+
+
+def _silu_slope(x: np.ndarray) -> np.ndarray:
+    return expit(x) * (1 + x * expit(-x))
+
+
+def _he2(x: np.ndarray) -> np.ndarray:
+    return np.square(x) - 1
+
+
+def _he2_slope(x: np.ndarray) -> np.ndarray:
+    return 2 * np.asarray(x)
+
+
+def _he3(x: np.ndarray) -> np.ndarray:
+    return x * (np.square(x) - 3)
+
+
+def _he3_slope(x: np.ndarray) -> np.ndarray:
+    return 3 * (np.square(x) - 1)
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    entry.name: entry
+    for entry in (
+        Activation("identity", _identity, (), np.ones_like),
+        Activation("tanh", np.tanh, (), _tanh_slope),
+        Activation("erf", erf, (), _erf_slope),
+        Activation("sin", np.sin, (), np.cos),
+        Activation("relu", _relu, (0.0,), _step),
+        Activation("abs", np.abs, (0.0,), np.sign),
+        Activation("sign", np.sign, (0.0,), None),
+        Activation("softplus", _softplus, (), expit),
+        Activation("sigmoid", expit, (), _sigmoid_slope),
+        Activation("gelu", _gelu, (), _gelu_slope),
+        Activation("silu", _silu, (), _silu_slope),
+        Activation("he2", _he2, (), _he2_slope),
+        Activation("he3", _he3, (), _he3_slope),
+    )
+}
+"""The named activations. A prefix "centred " subtracts the mean: "centred relu"."""
+
+TARGETS: dict[str, Target] = {
+    entry.name: entry
+    for entry in (
+        Target("tanh", np.tanh),
+        Target("sin", np.sin),
+        Target("sign", np.sign, (0.0,)),
+        Target("he1", _identity, (), (0.0, 1.0)),
+        Target("he2", _he2, (), (0.0, 0.0, 1.0)),
+        Target("he3", _he3, (), (0.0, 0.0, 0.0, 1.0)),
+    )
+}
+"""The named targets; any other is a sequence of Hermite coefficients, a callable or a `Target`."""
+
+
+def centred(sigma: Activation | str) -> Activation:
+    r"""Return :math:`\sigma-c_0`, the activation without its mean."""
+    sigma = activation(sigma)
+
+    def function(x: np.ndarray) -> np.ndarray:
+        return sigma.function(x) - sigma.c0
+
+    return replace(sigma, name=f"centred {sigma.name}", function=function)
+
+
+_CENTRED: dict[str, Activation] = {}
+
+
+def activation(value: Activation | str | ScalarFunction) -> Activation:
+    """Return the activation of that name, or wrap a callable.
+
+    A callable is taken to be smooth, and its slope is computed by a six-point central difference
+    (error about 1e-11 where it is smooth); build an `Activation` to state kinks and the exact slope.
+    """
+    if isinstance(value, Activation):
+        return value
+    if isinstance(value, str):
+        bare = value.removeprefix("centred ")
+        if bare not in ACTIVATIONS:
+            raise ValueError(
+                f"activation must be one of {', '.join(ACTIVATIONS)} (with or without the prefix "
+                f"'centred '), an Activation or a callable, got {value!r}"
+            )
+        if bare == value:
+            return ACTIVATIONS[bare]
+        return _CENTRED.setdefault(bare, centred(ACTIVATIONS[bare]))
+    if not callable(value):
+        raise TypeError(f"activation must be a name, an Activation or a callable, got {value!r}")
+    return Activation(getattr(value, "__name__", "callable"), value, (), _slope(value))
+
+
+def _slope(function: ScalarFunction, width: float = 5e-3) -> ScalarFunction:
+    def derivative(x: np.ndarray) -> np.ndarray:
+        x = np.asarray(x, dtype=np.float64)
+        pairs = [function(x + j * width) - function(x - j * width) for j in (1, 2, 3)]
+        return (45 * pairs[0] - 9 * pairs[1] + pairs[2]) / (60 * width)
+
+    return derivative
+
+
+def target(value: Target | str | Sequence[float] | ScalarFunction) -> Target:
+    r"""Return a target from a name, Hermite coefficients :math:`c_{*,k}` or a smooth callable.
+
+    ``target((0, 1, 2**-0.5))`` is :math:`He_1+He_2/\\sqrt2`.
+    """
+    if isinstance(value, Target):
+        return value
+    if isinstance(value, str):
+        if value not in TARGETS:
+            raise ValueError(
+                f"target must be one of {', '.join(TARGETS)}, Hermite coefficients, a Target or a "
+                f"callable, got {value!r}"
+            )
+        return TARGETS[value]
+    if callable(value):
+        return Target(getattr(value, "__name__", "callable"), value)
+    polynomial = tuple(float(c) for c in check_vector("target", list(value)))
+    if not polynomial:
+        raise ValueError("target must have at least one Hermite coefficient, got an empty sequence")
+    name = " + ".join(f"{c:.6g} He{k}" for k, c in enumerate(polynomial) if c) or "0"
+
+    def function(x: np.ndarray) -> np.ndarray:
+        return hermite_series(polynomial, x)
+
+    return Target(name, function, (), polynomial)

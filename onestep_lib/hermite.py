@@ -1,0 +1,219 @@
+r"""Hermite polynomials and Gaussian averages: the language of activations and targets.
+
+The probabilists' polynomials :math:`He_k` are orthogonal under :math:`Z\sim N(0,1)`,
+
+.. math:: \mathbb E[He_j(Z)He_k(Z)] = k!\,\delta_{jk},
+
+and a function with :math:`\mathbb E f(Z)^2<\infty` has the coefficients
+:math:`c_k=\mathbb E[f(Z)He_k(Z)]/k!`, so that :math:`f=\sum_k c_kHe_k`. No other normalisation is
+used anywhere in the library.
+
+Functions
+---------
+hermite                  He_0, ..., He_K at given points
+hermite_series           sum_k c_k He_k at given points
+hermite_to_monomial      He_k as polynomials in x
+monomial_to_hermite      x^p as sums of He_k
+gaussian_quadrature      nodes and weights for E f(Z), split at the kinks of f
+gaussian_mean            E f(Z)
+hermite_coefficients     c_0, ..., c_K of a function
+correlated_mean          E[f(Z) g(Z')] for correlated Gaussians, from the coefficients
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.polynomial import hermite_e
+from numpy.typing import ArrayLike
+from scipy.special import factorial
+
+from onestep_lib._checks import check_count, check_real, check_vector
+
+__all__ = [
+    "correlated_mean",
+    "gaussian_mean",
+    "gaussian_quadrature",
+    "hermite",
+    "hermite_coefficients",
+    "hermite_series",
+    "hermite_to_monomial",
+    "monomial_to_hermite",
+]
+
+ScalarFunction = Callable[[np.ndarray], np.ndarray]
+
+# The Gaussian weight is below 1e-42 beyond 14, and panels of length 1/2 with 16 nodes integrate
+# every function that is analytic within 0.5 of the axis to machine precision.
+_RANGE = 14.0
+_PANEL = 0.5
+_NODES = 16
+
+
+def hermite(order: int, x: ArrayLike) -> np.ndarray:
+    r"""Evaluate :math:`He_0,\dots,He_K` by :math:`He_{k+1}=x\,He_k-k\,He_{k-1}`.
+
+    Parameters
+    ----------
+    order : int
+        The highest degree K >= 0.
+    x : array_like
+        Points of any shape.
+
+    Returns
+    -------
+    ndarray, shape (K + 1,) + x.shape
+    """
+    check_count("order", order, minimum=0)
+    x = check_real("x", x)
+    values = np.empty((order + 1, *x.shape))
+    values[0] = 1.0
+    if order > 0:
+        values[1] = x
+    for k in range(1, order):
+        values[k + 1] = x * values[k] - k * values[k - 1]
+    return values
+
+
+def hermite_series(coefficients: ArrayLike, x: ArrayLike) -> np.ndarray:
+    r"""Evaluate :math:`\sum_k c_kHe_k(x)` (Clenshaw's recurrence, by NumPy)."""
+    return hermite_e.hermeval(check_real("x", x), check_vector("coefficients", coefficients))
+
+
+def hermite_to_monomial(order: int) -> np.ndarray:
+    r"""Return the matrix H with :math:`He_k(x)=\sum_j H_{kj}x^j`, shape (K + 1, K + 1)."""
+    check_count("order", order, minimum=0)
+    table = np.zeros((order + 1, order + 1))
+    for k in range(order + 1):
+        row = hermite_e.herme2poly(np.eye(k + 1)[k])
+        table[k, : row.size] = row
+    return table
+
+
+def monomial_to_hermite(order: int) -> np.ndarray:
+    r"""Return the matrix :math:`\xi` with :math:`x^p=\sum_i\xi_{pi}He_i(x)`, shape (K + 1, K + 1).
+
+    :math:`\xi_{pi}=p!/(2^m\,m!\,i!)` with :math:`m=(p-i)/2` a whole number >= 0, and 0 otherwise.
+    """
+    check_count("order", order, minimum=0)
+    table = np.zeros((order + 1, order + 1))
+    for p in range(order + 1):
+        for i in range(p % 2, p + 1, 2):
+            m = (p - i) // 2
+            table[p, i] = factorial(p) / (2.0**m * factorial(m) * factorial(i))
+    return table
+
+
+@lru_cache(maxsize=64)
+def _quadrature(kinks: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+    panels = np.arange(-_RANGE, _RANGE + _PANEL / 2, _PANEL)
+    inside = [kink for kink in kinks if abs(kink) < _RANGE]
+    edges = np.unique(np.concatenate([panels, inside]))
+    points, weights = np.polynomial.legendre.leggauss(_NODES)
+    half = np.diff(edges)[:, None] / 2
+    nodes = ((edges[:-1] + edges[1:])[:, None] / 2 + half * points).ravel()
+    mass = (half * weights).ravel() * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
+    nodes.setflags(write=False)
+    mass.setflags(write=False)
+    return nodes, mass
+
+
+def gaussian_quadrature(kinks: Sequence[float] = ()) -> tuple[np.ndarray, np.ndarray]:
+    r"""Nodes and weights with :math:`\sum_i w_if(z_i)=\mathbb E f(Z)`, :math:`Z\sim N(0,1)`.
+
+    Composite Gauss-Legendre on [-14, 14], with a panel boundary at every kink or jump of f.
+
+    Parameters
+    ----------
+    kinks : sequence of float
+        Points where f or one of its derivatives jumps.
+
+    Returns
+    -------
+    nodes, weights : ndarray, read-only
+        At least 12 digits for functions that are analytic between the kinks, of polynomial growth.
+    """
+    return _quadrature(tuple(float(kink) for kink in check_vector("kinks", list(kinks))))
+
+
+def gaussian_mean(function: ScalarFunction, kinks: Sequence[float] = ()) -> float:
+    r"""Return :math:`\mathbb E f(Z)` for standard Gaussian Z; `kinks` as in `gaussian_quadrature`.
+
+    Raises
+    ------
+    ValueError
+        If the function returns NaN, an infinite value or an array of another shape.
+    """
+    nodes, weights = gaussian_quadrature(kinks)
+    return float(weights @ evaluate(function, nodes))
+
+
+def hermite_coefficients(
+    function: ScalarFunction, order: int, kinks: Sequence[float] = ()
+) -> np.ndarray:
+    r"""Return :math:`c_k=\mathbb E[f(Z)He_k(Z)]/k!` for k = 0, ..., K.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and returns an array.
+    order : int
+        The highest degree K >= 0.
+    kinks : sequence of float
+        Points where f or one of its derivatives jumps.
+
+    Returns
+    -------
+    ndarray, shape (K + 1,)
+        Good to 12 digits of max(1, c_k) for K up to 20.
+    """
+    nodes, weights = gaussian_quadrature(kinks)
+    weighted = weights * evaluate(function, nodes)
+    return hermite(order, nodes) @ weighted / factorial(np.arange(order + 1))
+
+
+def correlated_mean(
+    f_coefficients: ArrayLike, g_coefficients: ArrayLike, rho: ArrayLike
+) -> np.ndarray:
+    r"""Return :math:`\mathbb E[f(Z)g(Z')]=\sum_k k!\,c_k(f)\,c_k(g)\,\rho^k`.
+
+    Z and Z' are standard Gaussians with correlation rho (derived in chapter 2); the sum runs over the
+    coefficients that both sequences have.
+
+    Parameters
+    ----------
+    f_coefficients, g_coefficients : array_like, 1-D
+        Hermite coefficients in the normalisation of `hermite_coefficients`.
+    rho : array_like
+        Correlations in [-1, 1].
+
+    Returns
+    -------
+    ndarray, the shape of rho
+    """
+    f = check_vector("f_coefficients", f_coefficients)
+    g = check_vector("g_coefficients", g_coefficients)
+    rho = check_real("rho", rho)
+    if np.any(np.abs(rho) > 1):
+        raise ValueError(f"rho must lie in [-1, 1], got {rho!r}")
+    shared = min(f.size, g.size)
+    terms = factorial(np.arange(shared)) * f[:shared] * g[:shared]
+    return np.polynomial.polynomial.polyval(rho, terms)
+
+
+def evaluate(function: ScalarFunction, points: np.ndarray, name: str = "function") -> np.ndarray:
+    """Return function(points), or raise if the values are not finite or have another shape."""
+    values = np.asarray(function(points), dtype=np.float64)
+    if values.shape != points.shape:
+        raise ValueError(
+            f"{name} must return one value for each point: got shape {values.shape} for points of "
+            f"shape {points.shape}"
+        )
+    if not np.all(np.isfinite(values)):
+        where = points[~np.isfinite(values)][0]
+        raise ValueError(
+            f"{name} must return finite values, got {function(where)!r} at {where:.6g}"
+        )
+    return values

@@ -1,0 +1,132 @@
+r"""The two-layer network and its one gradient step.
+
+The network is :math:`f(x)=a^\top\sigma(Wx)`. Its first layer takes one full-batch step on half the mean
+squared error; with the residual r of :mod:`onestep_lib.settings` the negative gradient is
+
+.. math:: G=\frac1n\big[(a\,r^\top)\circ\sigma'(WX^\top)\big]X,\qquad W_1=W_0+\eta\,G .
+
+(Moniri et al., arXiv 2310.07891, section 2; Ba et al., arXiv 2205.01445, section 2.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from onestep_lib._checks import (
+    check_choice,
+    check_generator,
+    check_matrix,
+    check_nonnegative,
+    check_same_length,
+    check_vector,
+)
+from onestep_lib.activations import Activation
+from onestep_lib.settings import OUTPUTS, Setting
+
+__all__ = ["Network", "features", "first_layer_gradient", "gradient_step", "initial_network"]
+
+
+@dataclass(frozen=True)
+class Network:
+    """A two-layer network.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (N, d)
+        The first layer W, one neuron a row.
+    readout : ndarray, shape (N,)
+        The second layer a.
+    activation : Activation
+    """
+
+    weights: np.ndarray
+    readout: np.ndarray
+    activation: Activation
+
+    def __post_init__(self) -> None:
+        weights = check_matrix("weights", self.weights)
+        check_vector("readout", self.readout, weights.shape[0])
+
+
+def features(weights: np.ndarray, X: np.ndarray, sigma: Activation) -> np.ndarray:
+    r"""Return :math:`F=\sigma(XW^\top)`, shape (n, N); no factor :math:`1/\sqrt N`."""
+    weights = check_matrix("weights", weights)
+    X = check_matrix("X", X, weights.shape[1])
+    return sigma(X @ weights.T)
+
+
+def initial_network(setting: Setting, rng: np.random.Generator) -> Network:
+    """Draw the network at initialisation (rows and readout as the setting says)."""
+    check_generator(rng)
+    weights = rng.standard_normal((setting.N, setting.d))
+    if setting.rows == "gaussian":
+        weights /= np.sqrt(setting.d)
+    else:
+        weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+    if setting.readout == "gaussian":
+        readout = rng.standard_normal(setting.N)
+    else:
+        readout = rng.choice([-1.0, 1.0], size=setting.N)
+    return Network(weights, readout / np.sqrt(setting.N), setting.activation)
+
+
+def first_layer_gradient(
+    network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred"
+) -> np.ndarray:
+    r"""Return :math:`G=\frac1n[(a\,r^\top)\circ\sigma'(WX^\top)]X`, the exact negative gradient.
+
+    For ``output="raw"`` this is minus the gradient in W of :math:`\frac1{2n}|y-\sigma(XW^\top)a|^2`.
+    For ``"scaled"`` the output is divided by :math:`\sqrt N` and the gradient multiplied by it, so that
+    the step size means the same in all three cases. For ``"centred"`` the initial output is subtracted
+    from the network, and the residual at initialisation is y.
+
+    Parameters
+    ----------
+    network : Network
+    X : ndarray, shape (n, d)
+    y : ndarray, shape (n,)
+    output : {"centred", "scaled", "raw"}
+        What the residual subtracts from y, see :mod:`onestep_lib.settings`.
+
+    Returns
+    -------
+    ndarray, shape (N, d)
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, or the activation has no useful slope (a step function).
+    """
+    check_choice("output", output, OUTPUTS)
+    sigma = network.activation
+    if sigma.derivative is None:
+        raise ValueError(
+            f"activation must have a derivative to take a gradient step, got {sigma.name!r}"
+        )
+    X = check_matrix("X", X, network.weights.shape[1])
+    y = check_vector("y", y)
+    check_same_length("y", y, "X", X)
+    preactivations = X @ network.weights.T
+    residual = y - _initial_output(network, preactivations, output)
+    # Row j is (a_j/n) sum_i r_i sigma'(w_j.x_i) x_i; scaling the rows of X^T keeps it one product.
+    slopes = sigma.derivative(preactivations)
+    slopes *= residual[:, None] / y.size
+    return network.readout[:, None] * (slopes.T @ X)
+
+
+def _initial_output(network: Network, preactivations: np.ndarray, output: str) -> np.ndarray:
+    if output == "centred":
+        return np.zeros(preactivations.shape[0])
+    raw = network.activation(preactivations) @ network.readout
+    return raw if output == "raw" else raw / np.sqrt(network.readout.size)
+
+
+def gradient_step(
+    network: Network, X: np.ndarray, y: np.ndarray, step: float, output: str = "centred"
+) -> Network:
+    r"""Return the network with :math:`W_1=W_0+\eta G`, G from `first_layer_gradient`."""
+    eta = float(check_nonnegative("step", step))
+    weights = network.weights + eta * first_layer_gradient(network, X, y, output)
+    return replace(network, weights=weights)

@@ -1,0 +1,195 @@
+r"""One description of an experiment, and the losses that every theory and the simulator return.
+
+**The normalisation, stated once.** A batch has n samples :math:`x_i\sim N(0,I_d)` with labels
+:math:`y_i=\sigma_*(\langle\beta_*,x_i\rangle)+\varepsilon_i`, :math:`|\beta_*|=1`,
+:math:`\varepsilon_i\sim N(0,\text{noise}^2)`. The features are :math:`F=\sigma(XW^\top)`, n by N, with
+**no** factor :math:`1/\sqrt N`, and the second layer is fitted on a fresh batch by ridge regression,
+
+.. math:: \hat a=\arg\min_a\ \tfrac1n|y-Fa|^2+\lambda|a|^2 .
+
+The three losses are
+
+* ``train`` :math:`=\frac1n|y-F\hat a|^2`, without the penalty;
+* ``objective`` :math:`=` ``train`` :math:`+\lambda|\hat a|^2`, the minimum itself (the training loss of
+  Moniri et al.);
+* ``test`` :math:`=\mathbb E(y-f(x))^2` on new data, the label noise included.
+
+The first layer starts at :math:`W_0` with rows :math:`N(0,I_d/d)` (``rows="gaussian"``) or uniform on the
+unit sphere (``"spherical"``), and may take one gradient step of size :math:`\eta` on its own batch,
+
+.. math:: W_1=W_0+\eta\,G,\qquad
+          G=\tfrac1n\big[(a\,r^\top)\circ\sigma'(W_0X^\top)\big]X ,
+
+with the readout :math:`a\sim N(0,I_N/N)` (``readout="gaussian"``) or :math:`a_j=\pm1/\sqrt N`
+(``"signs"``). What the residual r subtracts from y is ``output``: nothing (``"centred"``, the network
+with its initial output removed), :math:`a^\top\sigma(W_0x)/\sqrt N` (``"scaled"``: Ba et al. and Cui et
+al.; it vanishes as N grows, and their step sizes are this :math:`\eta` times :math:`\sqrt N`), or
+:math:`a^\top\sigma(W_0x)` (``"raw"``, of order one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onestep_lib._checks import check_choice, check_count, check_nonnegative
+from onestep_lib.activations import Activation, Target, activation, target
+
+__all__ = ["INPUTS", "OUTPUTS", "READOUTS", "ROWS", "Losses", "Setting"]
+
+ROWS = ("gaussian", "spherical")
+READOUTS = ("gaussian", "signs")
+OUTPUTS = ("centred", "scaled", "raw")
+INPUTS = ("gaussian", "spherical")
+
+ScalarFunction = Callable[[np.ndarray], np.ndarray]
+
+
+def _path(name: str, value: ArrayLike) -> float | tuple[float, ...]:
+    array = check_nonnegative(name, value)
+    if array.ndim > 1 or array.size == 0:
+        raise ValueError(
+            f"{name} must be a number or a non-empty 1-D sequence, got shape {array.shape}"
+        )
+    return float(array) if array.ndim == 0 else tuple(array.tolist())
+
+
+@dataclass(frozen=True)
+class Setting:
+    r"""An experiment; the normalisation is that of :mod:`onestep_lib.settings`.
+
+    Parameters
+    ----------
+    n, d, N : int
+        Samples per batch, input dimension, hidden width.
+    activation : str, callable or Activation
+        The activation, see `onestep_lib.activations.ACTIVATIONS`.
+    target : sequence of float, str, callable or Target
+        Hermite coefficients of the target, or one of its other forms.
+    noise : float
+        Standard deviation of the label noise.
+    ridge : float or sequence of float
+        The penalty lambda >= 0 in (1/n)|y - Fa|^2 + lambda |a|^2; a sequence is a path.
+    step : float or sequence of float
+        The step size eta >= 0 (0: random features); a sequence shares its draws.
+    rows, readout, inputs, output : str
+        One of ``ROWS``, ``READOUTS``, ``INPUTS`` and ``OUTPUTS``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Naming the argument, its value and what is allowed.
+
+    Examples
+    --------
+    >>> s = Setting(n=1000, d=600, N=800, activation="tanh", target=(0, 1), ridge=[0.1, 1])
+    >>> s.phi, s.psi, s.shape
+    (0.6, 0.75, (2,))
+    """
+
+    n: int
+    d: int
+    N: int
+    activation: Activation | str | ScalarFunction = "tanh"
+    target: Target | str | Sequence[float] | ScalarFunction = (0.0, 1.0)
+    noise: float = 0.0
+    ridge: float | Sequence[float] = 0.1
+    step: float | Sequence[float] = 0.0
+    rows: str = "gaussian"
+    readout: str = "gaussian"
+    inputs: str = "gaussian"
+    output: str = "centred"
+
+    def __post_init__(self) -> None:
+        put = partial(object.__setattr__, self)
+        for name in ("n", "d", "N"):
+            put(name, check_count(name, getattr(self, name)))
+        put("activation", activation(self.activation))
+        put("target", target(self.target))
+        noise = check_nonnegative("noise", self.noise)
+        if noise.ndim:
+            raise ValueError(f"noise must be one number, got {self.noise!r}")
+        put("noise", float(noise))
+        put("ridge", _path("ridge", self.ridge))
+        put("step", _path("step", self.step))
+        check_choice("rows", self.rows, ROWS)
+        check_choice("readout", self.readout, READOUTS)
+        check_choice("inputs", self.inputs, INPUTS)
+        check_choice("output", self.output, OUTPUTS)
+
+    @property
+    def phi(self) -> float:
+        """The ratio d/n."""
+        return self.d / self.n
+
+    @property
+    def psi(self) -> float:
+        """The ratio d/N."""
+        return self.d / self.N
+
+    @property
+    def ridges(self) -> np.ndarray:
+        """The penalties as an array: shape () or (L,)."""
+        return np.asarray(self.ridge)
+
+    @property
+    def steps(self) -> np.ndarray:
+        """The step sizes as an array: shape () or (S,)."""
+        return np.asarray(self.step)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of every loss: steps.shape + ridges.shape."""
+        return self.steps.shape + self.ridges.shape
+
+    def replace(self, **changes: Any) -> Setting:
+        """Return a copy with some fields changed (and checked again)."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class Losses:
+    r"""Train, test and objective in the normalisation of :mod:`onestep_lib.settings`.
+
+    Theories and simulations return the same form. Each field has the shape of the setting's
+    ``steps.shape + ridges.shape``.
+
+    Parameters
+    ----------
+    train, test, objective : float or ndarray
+        The three losses (means over repeats for a simulation).
+    train_se, test_se, objective_se : float or ndarray
+        Their standard errors; 0 for a theory.
+    draws : ndarray, shape (repeats, 3) + shape, or None
+        The single repeats of a simulation, in the order train, test, objective. Losses at different
+        steps or penalties share their draws, so differences are taken draw by draw.
+    """
+
+    train: float | np.ndarray
+    test: float | np.ndarray
+    objective: float | np.ndarray
+    train_se: float | np.ndarray = 0.0
+    test_se: float | np.ndarray = 0.0
+    objective_se: float | np.ndarray = 0.0
+    draws: np.ndarray | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def from_draws(cls, draws: np.ndarray) -> Losses:
+        """Return means and standard errors of repeats, shape (repeats, 3) + shape, repeats >= 2."""
+        repeats = draws.shape[0]
+        if draws.ndim < 2 or draws.shape[1] != 3 or repeats < 2:
+            raise ValueError(
+                f"draws must have shape (repeats >= 2, 3, ...), got {draws.shape}: "
+                "one repeat has no standard error"
+            )
+        mean = draws.mean(axis=0)
+        error = draws.std(axis=0, ddof=1) / np.sqrt(repeats)
+        scalar = mean.ndim == 1
+        train, test, objective = (float(v) if scalar else v for v in mean)
+        train_se, test_se, objective_se = (float(v) if scalar else v for v in error)
+        return cls(train, test, objective, train_se, test_se, objective_se, draws)

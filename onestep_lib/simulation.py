@@ -1,0 +1,142 @@
+r"""The simulator: draw the experiment of a `Setting`, fit it, and return its losses.
+
+Each repeat draws a target direction, a network, a gradient batch, a ridge batch and test data from its
+own child of the Generator, so repeats are independent, do not depend on `jobs`, and share their draws
+across step sizes and penalties (differences along a path are then paired).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from joblib import Parallel, delayed
+from tqdm.auto import tqdm
+
+from onestep_lib._checks import check_count, check_generator
+from onestep_lib.data import sample_batch, sample_direction, sample_inputs
+from onestep_lib.network import Network, first_layer_gradient, initial_network
+from onestep_lib.ridge import ridge_path
+from onestep_lib.settings import Losses, Setting
+from onestep_lib.surrogates import FEATURES, FeatureMap
+
+__all__ = ["simulate", "simulate_spectrum"]
+
+_CHUNK = 2048
+
+
+def simulate(
+    setting: Setting,
+    rng: np.random.Generator,
+    repeats: int = 8,
+    features: str | FeatureMap = "network",
+    test_size: int | None = None,
+    jobs: int = 1,
+    progress: bool = False,
+) -> Losses:
+    """Simulate the losses of a setting, with standard errors over independent repeats.
+
+    Parameters
+    ----------
+    setting : Setting
+    rng : numpy.random.Generator
+    repeats : int
+        Independent repeats, at least 2.
+    features : str or callable
+        A name in `onestep_lib.surrogates.FEATURES`, or a feature map of the same signature.
+    test_size : int, optional
+        Number of test inputs a repeat (default: the larger of 2000 and 2n). They are streamed, so
+        memory does not grow with it. The label noise enters the test loss by its exact variance.
+    jobs : int
+        Worker processes (joblib).
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Losses
+        In the normalisation of :mod:`onestep_lib.settings`, with the repeats in ``draws``.
+    """
+    check_generator(rng)
+    check_count("repeats", repeats, minimum=2)
+    check_count("jobs", jobs)
+    feature_map = _feature_map(features)
+    size = max(2000, 2 * setting.n) if test_size is None else check_count("test_size", test_size)
+    tasks = (delayed(_repeat)(setting, child, feature_map, size) for child in rng.spawn(repeats))
+    results = Parallel(n_jobs=jobs, return_as="generator")(tasks)
+    bar = tqdm(results, total=repeats, desc="simulate", unit="repeat", disable=not progress)
+    return Losses.from_draws(np.stack(list(bar)))
+
+
+def simulate_spectrum(
+    setting: Setting, rng: np.random.Generator, features: str | FeatureMap = "network"
+) -> np.ndarray:
+    """Return the eigenvalues of F F^T/n for one draw of the setting (one step size), ascending, shape (n,)."""
+    check_generator(rng)
+    if setting.steps.ndim:
+        raise ValueError(f"step must be one number for a spectrum, got {setting.step!r}")
+    streams = _Streams(setting, rng)
+    network = next(streams.networks())
+    F = _feature_map(features)(network, streams.ridge_batch[0], streams.noise)
+    return np.linalg.eigvalsh(F @ F.T / setting.n)
+
+
+def _feature_map(features: str | FeatureMap) -> FeatureMap:
+    if callable(features):
+        return features
+    if features not in FEATURES:
+        raise ValueError(
+            f"features must be one of {', '.join(map(repr, FEATURES))} or a feature map, got "
+            f"{features!r}"
+        )
+    return FEATURES[features]
+
+
+class _Streams:
+    """The independent draws of one repeat."""
+
+    def __init__(self, setting: Setting, rng: np.random.Generator) -> None:
+        # One stream a purpose: changing one of them (a longer test set, a larger step) leaves the
+        # others as they were.
+        direction, network, gradient, ridge, self.test, self.noise = rng.spawn(6)
+        self.setting = setting
+        self.direction = sample_direction(setting.d, direction)
+        self._network, self._gradient, self._ridge = network, gradient, ridge
+        self.ridge_batch = sample_batch(setting, setting.n, self.direction, ridge)
+
+    def networks(self) -> Iterator[Network]:
+        """The network after each step size."""
+        setting = self.setting
+        network = initial_network(setting, self._network)
+        steps = np.atleast_1d(setting.steps)
+        if not steps.any():
+            yield from (network for _ in steps)
+            return
+        X, y = sample_batch(setting, setting.n, self.direction, self._gradient)
+        gradient = first_layer_gradient(network, X, y, setting.output)
+        for step in steps:
+            yield replace(network, weights=network.weights + step * gradient)
+
+
+def _repeat(
+    setting: Setting, rng: np.random.Generator, feature_map: FeatureMap, test_size: int
+) -> np.ndarray:
+    """Return train, test and objective of one repeat, shape (3,) + setting.shape."""
+    streams = _Streams(setting, rng)
+    networks = list(streams.networks())
+    X, y = streams.ridge_batch
+    ridges = np.atleast_1d(setting.ridges)
+    paths = [ridge_path(feature_map(net, X, streams.noise), y, ridges) for net in networks]
+    test = np.zeros((len(networks), ridges.size))
+    for start in range(0, test_size, _CHUNK):
+        count = min(_CHUNK, test_size - start)
+        inputs = sample_inputs(setting, count, streams.test)
+        clean = setting.target(inputs @ streams.direction)
+        for row, network, path in zip(test, networks, paths, strict=True):
+            fitted = feature_map(network, inputs, streams.noise) @ path.coefficients
+            row += np.sum((clean[:, None] - fitted) ** 2, axis=0)
+    test = test / test_size + setting.noise**2
+    train = np.stack([path.train for path in paths])
+    objective = np.stack([path.objective for path in paths])
+    return np.stack([train, test, objective]).reshape(3, *setting.shape)

@@ -1,0 +1,43 @@
+r"""Feature maps to simulate: the network's own, and the simpler ones that are equivalent to it.
+
+A feature map takes a network, inputs and a Generator and returns the n by N matrix F.
+`FEATURES` names them for ``simulate(..., features=...)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from onestep_lib.network import Network, features
+
+__all__ = ["FEATURES", "gaussian_equivalent_features", "network_features"]
+
+FeatureMap = Callable[[Network, np.ndarray, np.random.Generator], np.ndarray]
+
+
+def network_features(network: Network, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    r"""Return :math:`\sigma(XW^\top)`; `rng` is not used."""
+    return features(network.weights, X, network.activation)
+
+
+def gaussian_equivalent_features(
+    network: Network, X: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    r"""Return :math:`c_0+c_1XW^\top+c_{>1}Z`, Z a fresh standard Gaussian matrix.
+
+    The Gaussian equivalent of random features: the mean, the linear part, and independent noise with the
+    power of everything else (derived in chapter 4; Moniri et al., arXiv 2310.07891, section 2).
+    """
+    sigma = network.activation
+    noise = rng.standard_normal((X.shape[0], network.weights.shape[0]))
+    noise *= np.sqrt(sigma.nonlinear_power)
+    return sigma.c0 + sigma.c1 * (X @ network.weights.T) + noise
+
+
+FEATURES: dict[str, FeatureMap] = {
+    "network": network_features,
+    "gaussian_equivalent": gaussian_equivalent_features,
+}
+"""The feature maps by name."""
