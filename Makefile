@@ -1,0 +1,65 @@
+# One Gradient Step. `make help` lists the targets. Needs Python 3.11 or newer (with venv) and make.
+.DEFAULT_GOAL := help
+.PHONY: help book test check lint format refresh serve address lock clean
+
+# The first interpreter that is new enough, the tested version first; override with `make PYTHON=...`.
+PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell \
+  $(p) -c 'import sys, venv, ensurepip; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
+VENV := .venv
+BIN := $(VENV)/bin
+PAGES := _build/html
+START := $(CURDIR)/$(PAGES)/book/intro.html
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PYTHONDONTWRITEBYTECODE := 1
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+# The lock holds for the Python it was made on; elsewhere the ranges of the requirements decide.
+INSTALL = $(BIN)/python book/_tools/install.py
+
+$(VENV)/made:
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer with venv found (Debian: apt install python3-venv)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/book: $(VENV)/made requirements.txt requirements.lock pyproject.toml
+	$(INSTALL) requirements.txt
+	@touch $@
+
+$(VENV)/test: $(VENV)/book requirements-test.txt
+	$(INSTALL) requirements-test.txt
+	@touch $@
+
+book: $(VENV)/book ## build the site; chapters run again when they or the library changed
+	$(BIN)/jupyter-book build . -W --keep-going -n
+	@echo "The book is built. Open file://$(START)"
+
+test: $(VENV)/test book ## the checks that decide: library, chapters, site, style
+	$(BIN)/python tests/suites.py test
+
+check: $(VENV)/test book ## the long checks: slow tests, every chapter in a real JupyterLab
+	$(BIN)/python tests/suites.py check
+
+lint: $(VENV)/test ## style, types and spelling
+	$(BIN)/python tests/suites.py lint
+
+format: $(VENV)/test ## rewrite code in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+refresh: $(VENV)/test ## run all chapters and store the outputs that tests compare
+	$(BIN)/python -m book._tools.refresh
+
+serve: book ## serve the site on this machine
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(PAGES) 8000
+
+address: $(VENV)/made ## set the public repository: make address URL=https://github.com/<owner>/<name>
+	$(BIN)/python book/_tools/address.py "$(URL)"
+
+lock: $(VENV)/test ## write the installed versions to requirements.lock
+	$(BIN)/python book/_tools/install.py --lock
+
+clean: ## remove everything that make made
+	rm -rf $(VENV) _build *.egg-info .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
