@@ -35,9 +35,7 @@ def check_real(name: str, value: ArrayLike) -> np.ndarray:
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"{name} must be a real number or an array of them, got {value!r}"
-        ) from error
+        raise TypeError(f"{name} must be a real number or an array of them, got {value!r}") from error
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{name} must be finite, got {value!r}")
     return array
@@ -71,8 +69,7 @@ def check_generator(rng: object) -> np.random.Generator:
     """Return `rng` if it is a numpy Generator; a seed is refused, so that draws are never hidden."""
     if not isinstance(rng, np.random.Generator):
         raise TypeError(
-            "rng must be a numpy.random.Generator, for example numpy.random.default_rng(7), "
-            f"got {rng!r}"
+            f"rng must be a numpy.random.Generator, for example numpy.random.default_rng(7), got {rng!r}"
         )
     return rng
 

@@ -120,17 +120,13 @@ def _gap(
     u = b + mu
     means = _bulk_means(a / u, c)
     # The mean is near 1 for small k and near 0 for large k: take the form that does not cancel.
-    mean_part = np.where(
-        k < 2, 1 - 1 / k - mu / u * means.p, (a * means.g + b * means.p) / u - 1 / k
-    )
+    mean_part = np.where(k < 2, 1 - 1 / k - mu / u * means.p, (a * means.g + b * means.p) / u - 1 / k)
     value = ridge / mu + mean_part
     slope = -ridge / mu - mu * (a * means.g2 + b * means.p2) / u**2
     return value, slope
 
 
-def _solve_mu(
-    a: np.ndarray, b: np.ndarray, c: np.ndarray, k: np.ndarray, ridge: np.ndarray
-) -> np.ndarray:
+def _solve_mu(a: np.ndarray, b: np.ndarray, c: np.ndarray, k: np.ndarray, ridge: np.ndarray) -> np.ndarray:
     """The root mu of the scalar equation by Newton in log mu, kept inside a bracket.
 
     Jensen's inequality for the mean of x (which is 1) gives the upper end, and E[...] >= 0 the lower;
@@ -213,9 +209,7 @@ def resolvent(
 
 def _require_power(a: np.ndarray, b: np.ndarray) -> None:
     if np.any(a + b <= 0):
-        raise ValueError(
-            "c1_sq and nonlinear_sq must not both be 0: the features would be constant"
-        )
+        raise ValueError("c1_sq and nonlinear_sq must not both be 0: the features would be constant")
 
 
 def _dq(
@@ -339,9 +333,7 @@ def random_features(setting: Setting) -> Losses:
     return Losses(float(losses.train), float(losses.test), float(losses.objective))
 
 
-def stieltjes(
-    z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: float
-) -> np.ndarray:
+def stieltjes(z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: float) -> np.ndarray:
     r"""Return :math:`\lim\frac1n\operatorname{tr}(FF^\top/n-z)^{-1}`, for Im z > 0.
 
     It is :math:`km_1` at :math:`\lambda=-z`, with e = E[x/(x + w)] a root of the quartic
@@ -408,9 +400,7 @@ def _candidates_flat(z: np.ndarray, k: float, b: float) -> np.ndarray:
     return 1 / (b * q - z[..., None])
 
 
-def spectral_density(
-    x: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: float
-) -> np.ndarray:
+def spectral_density(x: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: float) -> np.ndarray:
     r"""Return the limiting density of the eigenvalues of :math:`FF^\top/n` at points x > 0.
 
     The imaginary part of `stieltjes` over pi, 1e-8 x above the axis. The law has also an atom

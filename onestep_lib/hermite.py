@@ -150,9 +150,7 @@ def gaussian_mean(function: ScalarFunction, kinks: Sequence[float] = ()) -> floa
     return float(weights @ evaluate(function, nodes))
 
 
-def hermite_coefficients(
-    function: ScalarFunction, order: int, kinks: Sequence[float] = ()
-) -> np.ndarray:
+def hermite_coefficients(function: ScalarFunction, order: int, kinks: Sequence[float] = ()) -> np.ndarray:
     r"""Return :math:`c_k=\mathbb E[f(Z)He_k(Z)]/k!` for k = 0, ..., K.
 
     Parameters
@@ -174,9 +172,7 @@ def hermite_coefficients(
     return hermite(order, nodes) @ weighted / factorial(np.arange(order + 1))
 
 
-def correlated_mean(
-    f_coefficients: ArrayLike, g_coefficients: ArrayLike, rho: ArrayLike
-) -> np.ndarray:
+def correlated_mean(f_coefficients: ArrayLike, g_coefficients: ArrayLike, rho: ArrayLike) -> np.ndarray:
     r"""Return :math:`\mathbb E[f(Z)g(Z')]=\sum_k k!\,c_k(f)\,c_k(g)\,\rho^k`.
 
     Z and Z' are standard Gaussians with correlation rho (derived in chapter 2); the sum runs over the
@@ -213,7 +209,5 @@ def evaluate(function: ScalarFunction, points: np.ndarray, name: str = "function
         )
     if not np.all(np.isfinite(values)):
         where = points[~np.isfinite(values)][0]
-        raise ValueError(
-            f"{name} must return finite values, got {function(where)!r} at {where:.6g}"
-        )
+        raise ValueError(f"{name} must return finite values, got {function(where)!r} at {where:.6g}")
     return values

@@ -102,9 +102,7 @@ def first_layer_gradient(
     check_choice("output", output, OUTPUTS)
     sigma = network.activation
     if sigma.derivative is None:
-        raise ValueError(
-            f"activation must have a derivative to take a gradient step, got {sigma.name!r}"
-        )
+        raise ValueError(f"activation must have a derivative to take a gradient step, got {sigma.name!r}")
     X = check_matrix("X", X, network.weights.shape[1])
     y = check_vector("y", y)
     check_same_length("y", y, "X", X)

@@ -53,9 +53,7 @@ ScalarFunction = Callable[[np.ndarray], np.ndarray]
 def _path(name: str, value: ArrayLike) -> float | tuple[float, ...]:
     array = check_nonnegative(name, value)
     if array.ndim > 1 or array.size == 0:
-        raise ValueError(
-            f"{name} must be a number or a non-empty 1-D sequence, got shape {array.shape}"
-        )
+        raise ValueError(f"{name} must be a number or a non-empty 1-D sequence, got shape {array.shape}")
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 

@@ -87,8 +87,7 @@ def _feature_map(features: str | FeatureMap) -> FeatureMap:
         return features
     if features not in FEATURES:
         raise ValueError(
-            f"features must be one of {', '.join(map(repr, FEATURES))} or a feature map, got "
-            f"{features!r}"
+            f"features must be one of {', '.join(map(repr, FEATURES))} or a feature map, got {features!r}"
         )
     return FEATURES[features]
 

@@ -22,9 +22,7 @@ def network_features(network: Network, X: np.ndarray, rng: np.random.Generator) 
     return features(network.weights, X, network.activation)
 
 
-def gaussian_equivalent_features(
-    network: Network, X: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
+def gaussian_equivalent_features(network: Network, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     r"""Return :math:`c_0+c_1XW^\top+c_{>1}Z`, Z a fresh standard Gaussian matrix.
 
     The Gaussian equivalent of random features: the mean, the linear part, and independent noise with the
