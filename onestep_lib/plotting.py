@@ -17,6 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
@@ -33,6 +34,7 @@ __all__ = [
     "figure",
     "gap_table",
     "histogram_and_density",
+    "legend",
     "picture",
     "theory_and_simulation",
     "use_style",
@@ -52,13 +54,14 @@ STYLE = {
     "axes.spines.top": False,
     "axes.titlesize": 11.5,
     "figure.constrained_layout.use": True,
-    "figure.dpi": 144,
+    "figure.dpi": 110,
     "figure.facecolor": "none",
     "font.size": 11,
     "grid.color": "#d8d8d8",
     "grid.linewidth": 0.6,
     "legend.fontsize": 10.5,
     "legend.frameon": False,
+    "legend.title_fontsize": 10.5,
     "lines.linewidth": 2.0,
     "savefig.facecolor": "none",
     "text.color": COLOURS["ink"],
@@ -123,7 +126,7 @@ def theory_and_simulation(
     mean, se : (points,)
         Simulated mean and its standard error.
     label : str
-        Name of the quantity; the legend says "label, theory" and "label, simulation ± 2 s.e.".
+        Name of the quantity, one entry in `legend` for line and dots together.
     colour, dash, marker : str
         Names in `COLOURS`, `DASHES`, `MARKERS`. Curves in one figure must differ by dash and
         marker, not by colour alone.
@@ -143,9 +146,7 @@ def theory_and_simulation(
     if np.any(se < 0):
         raise ValueError(f"se must be >= 0, got {se!r}")
     grid = x if x_theory is None else x_theory
-    (line,) = ax.plot(
-        grid, theory, color=COLOURS[colour], linestyle=_linestyle(dash), label=f"{label}, theory"
-    )
+    (line,) = ax.plot(grid, theory, color=COLOURS[colour], linestyle=_linestyle(dash), label=label)
     dots = ax.errorbar(
         x,
         mean,
@@ -155,9 +156,26 @@ def theory_and_simulation(
         color=COLOURS[colour],
         markeredgecolor="white",
         elinewidth=1.3,
-        label=f"{label}, simulation ± {ERROR_BARS:g} s.e.",
+        label=f"_{label}",  # matplotlib leaves such labels out; `legend` pairs them with the line
     )
     return line, dots
+
+
+def legend(ax: Axes, **options: object) -> Legend:
+    """A legend with one entry for a theory line and its dots, and a heading that says which is which.
+
+    `options` are those of `matplotlib.axes.Axes.legend`, such as loc.
+    """
+    dots = {container.get_label(): container for container in ax.containers}
+    handles, labels = ax.get_legend_handles_labels()
+    pairs = [
+        (handle, dots[f"_{label}"]) if f"_{label}" in dots else handle
+        for handle, label in zip(handles, labels, strict=True)
+    ]
+    heading = f"line: theory, dots: simulation ± {ERROR_BARS:g} s.e."
+    title = heading if any(isinstance(pair, tuple) for pair in pairs) else None
+    with plt.rc_context(STYLE):
+        return ax.legend(pairs, labels, **({"title": title} | options))
 
 
 def histogram_and_density(
@@ -273,6 +291,6 @@ def picture(drawn: Figure, *, alt: str) -> Picture:
     if not alt.strip():
         raise ValueError(f"alt must describe the figure in words, got {alt!r}")
     buffer = io.BytesIO()
-    drawn.savefig(buffer, format="png", facecolor="none")
+    drawn.savefig(buffer, format="png", dpi=165, facecolor="none")
     plt.close(drawn)
-    return Picture(buffer.getvalue(), alt, width=round(96 * drawn.get_figwidth()))
+    return Picture(buffer.getvalue(), alt, width=round(STYLE["figure.dpi"] * drawn.get_figwidth()))
