@@ -13,7 +13,9 @@ network           the two-layer network and its exact first-layer gradient
 ridge             ridge regression along a path of penalties
 simulation        the simulator
 surrogates        feature maps to simulate beside the network's own
-gaussian_equivalence  ridge regression on random features (step 0): losses, resolvent, spectrum
+gaussian_equivalence  ridge regression on random features (step 0): losses and resolvent
+spectrum          the spectrum of random features
+marchenko_pastur  averages over the Marchenko-Pastur law
 explorers         interactive figures that need no kernel
 plotting          the book's figures
 """

@@ -13,15 +13,14 @@ and with :math:`R=(FF^\top+\lambda nI)^{-1}`, :math:`q=\lambda/\mu`,
 The right side falls and the left side rises as 1/mu grows, so there is exactly one root; the equivalent
 pair of equations for m_1, m_2 (Adlam and Pennington 2020; Moniri et al., arXiv 2310.07891, eq. for
 m_1, m_2) has a second, false root at (0, 0). All averages over x are closed forms of the
-Marchenko-Pastur law, and every derivative in lambda is exact.
+Marchenko-Pastur law (:mod:`onestep_lib.marchenko_pastur`), and every derivative in lambda is exact. The
+spectrum is in :mod:`onestep_lib.spectrum`.
 
 Functions
 ---------
 random_features       the losses of a Setting
 resolvent             m_1, m_2, tau and their derivatives, vectorised over parameters
 ridge_losses          train, test and objective from ratios and powers, vectorised
-stieltjes             the Stieltjes transform of the spectrum of F F^T/n
-spectral_density      its density on the real line
 """
 
 from __future__ import annotations
@@ -31,8 +30,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_nonnegative, check_positive, check_real
+from onestep_lib._checks import check_nonnegative, check_positive
 from onestep_lib.convergence import ConvergenceError
+from onestep_lib.marchenko_pastur import BulkMeans, bulk_means
 from onestep_lib.settings import Losses, Setting
 
 __all__ = [
@@ -40,44 +40,10 @@ __all__ = [
     "random_features",
     "resolvent",
     "ridge_losses",
-    "spectral_density",
-    "stieltjes",
 ]
 
 _ITERATIONS = 100
 _TOLERANCE = 1e-13
-
-
-@dataclass(frozen=True)
-class _BulkMeans:
-    """Averages over the Marchenko-Pastur eigenvalue x, each E[numerator/(1 + v x)^power].
-
-    p: 1 / first power; g: x / first; p2: 1 / second; g2: x / second; h2: x^2 / second.
-    """
-
-    p: np.ndarray
-    g: np.ndarray
-    p2: np.ndarray
-    g2: np.ndarray
-    h2: np.ndarray
-
-
-def _bulk_means(v: np.ndarray, c: np.ndarray) -> _BulkMeans:
-    """Closed forms without cancellation, for eigenvalues of X X^T/d, X n by d, c = n/d."""
-    root_c = np.sqrt(c)
-    low, high = (1 - root_c) ** 2, (1 + root_c) ** 2
-    s = np.sqrt((1 + v * low) * (1 + v * high))
-    plus, minus = 1 + v * (1 + c), 1 + v * (1 - c)
-    g = 2 / (plus + s)
-    positive = minus >= 0
-    safe = np.where(positive, minus + s, 1.0)
-    p_atom = (s - minus) / (2 * c * np.where(positive, 1.0, v))
-    p = np.where(positive, 2 / safe, p_atom)
-    g2 = g / s
-    p2 = np.where(positive, 2 * (1 + plus / s) / safe**2, p - v * g2)
-    s_slope = (low * (1 + v * high) + high * (1 + v * low)) / (2 * s)
-    h2 = g**2 / 2 * ((1 + c) + s_slope)
-    return _BulkMeans(p, g, p2, g2, h2)
 
 
 @dataclass(frozen=True)
@@ -91,7 +57,7 @@ class Resolvent:
     dm1, dm2 : ndarray
         Their derivatives in lambda.
     tau, dtau : ndarray
-        tau = phi/psi-normalised self-energy, 1 + tau = N mu/(n lambda), and its derivative.
+        The limit of f^T R f, f a new column of features; 1 + tau = N mu/(n lambda). And its derivative.
     mu : ndarray
         The root of the scalar equation.
     """
@@ -118,7 +84,7 @@ def _gap(
 ) -> tuple[np.ndarray, np.ndarray]:
     """lambda/mu - 1/k + E[(ax+b)/(ax+b+mu)] and its slope in log mu (both terms fall)."""
     u = b + mu
-    means = _bulk_means(a / u, c)
+    means = bulk_means(a / u, c)
     # The mean is near 1 for small k and near 0 for large k: take the form that does not cancel.
     mean_part = np.where(k < 2, 1 - 1 / k - mu / u * means.p, (a * means.g + b * means.p) / u - 1 / k)
     value = ridge / mu + mean_part
@@ -192,7 +158,7 @@ def resolvent(
     c, k = 1 / phi, psi / phi
     mu = _solve_mu(a, b, c, k, ridge)
     u, q = b + mu, ridge / mu
-    means = _bulk_means(a / u, c)
+    means = bulk_means(a / u, c)
     dq = _dq(means, a, b, u, mu, q)
     w1, w2 = _second_order(means, a, b, dq)
     scale = q * u
@@ -213,7 +179,7 @@ def _require_power(a: np.ndarray, b: np.ndarray) -> None:
 
 
 def _dq(
-    means: _BulkMeans,
+    means: BulkMeans,
     a: np.ndarray,
     b: np.ndarray,
     u: np.ndarray,
@@ -227,7 +193,7 @@ def _dq(
 
 
 def _second_order(
-    means: _BulkMeans, a: np.ndarray, b: np.ndarray, dq: np.ndarray
+    means: BulkMeans, a: np.ndarray, b: np.ndarray, dq: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """-(q u)^2 times the lambda-derivatives of k m_1 and k m_2."""
     w1 = means.p2 + dq * (a * means.g2 + b * means.p2)
@@ -290,7 +256,7 @@ def ridge_losses(
     mu = _solve_mu(a, b, c, k, ridge)
     u = b + mu
     q = np.where(mu > 0, ridge / np.where(mu > 0, mu, 1.0), 1 / k - 1)
-    means = _bulk_means(a / u, c)
+    means = bulk_means(a / u, c)
     singular = (mu == 0) & (q == 0)
     w1, w2 = _second_order(means, a, b, _dq(means, a, b, u, mu, np.where(singular, 1.0, q)))
     power = linear * w2 + other * w1
@@ -331,82 +297,3 @@ def random_features(setting: Setting) -> Losses:
     if setting.shape:
         return losses
     return Losses(float(losses.train), float(losses.test), float(losses.objective))
-
-
-def stieltjes(z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: float) -> np.ndarray:
-    r"""Return :math:`\lim\frac1n\operatorname{tr}(FF^\top/n-z)^{-1}`, for Im z > 0.
-
-    It is :math:`km_1` at :math:`\lambda=-z`, with e = E[x/(x + w)] a root of the quartic
-
-    .. math:: -z\,a\,e(1-ce)=\big[a(\tfrac1k-e)(1-ce)-be\big]\big[a(1-e)(1-ce)-be\big],
-
-    the one with Im g > 0 and Im z g > 0 (derived in chapter 4). A constant part c_0 of the activation
-    adds one outlier and does not change the limit.
-
-    Parameters
-    ----------
-    z : array_like, complex
-        Points with positive imaginary part.
-    phi, psi, c1_sq, nonlinear_sq : float
-        As in `resolvent`.
-
-    Returns
-    -------
-    ndarray, complex, the shape of z
-    """
-    phi, psi, a, b = (
-        float(value)
-        for value in _parameters(
-            ("phi", phi, True),
-            ("psi", psi, True),
-            ("c1_sq", c1_sq, False),
-            ("nonlinear_sq", nonlinear_sq, False),
-        )
-    )
-    _require_power(np.asarray(a), np.asarray(b))
-    z = np.asarray(z, dtype=np.complex128)
-    if not np.all(z.imag > 0):
-        raise ValueError("z must have a positive imaginary part")
-    c, k = 1 / phi, psi / phi
-    # T1 = e / ((1 - ce) a q) with a q = [...]/(1 - ce); for a = 0 the eigenvalue x drops out.
-    candidates = _candidates_flat(z, k, b) if a == 0 else _candidates(z, a, b, c, k)
-    moved = z[..., None] * candidates
-    score = np.minimum(candidates.imag / np.abs(candidates), moved.imag / np.abs(moved))
-    best = np.argmax(score, axis=-1)
-    return np.take_along_axis(candidates, best[..., None], axis=-1)[..., 0]
-
-
-def _candidates(z: np.ndarray, a: float, b: float, c: float, k: float) -> np.ndarray:
-    shrink = np.poly1d([-c, 1.0])
-    first = a * np.poly1d([-1.0, 1 / k]) * shrink - b * np.poly1d([1.0, 0.0])
-    second = a * np.poly1d([-1.0, 1.0]) * shrink - b * np.poly1d([1.0, 0.0])
-    free = (first * second).coeffs
-    pull = (a * np.poly1d([1.0, 0.0]) * shrink).coeffs
-    coefficients = np.zeros((*z.shape, 5), dtype=np.complex128)
-    coefficients[...] = free
-    coefficients[..., 2:] += z[..., None] * pull
-    companion = np.zeros((*z.shape, 4, 4), dtype=np.complex128)
-    companion[..., 0, :] = -coefficients[..., 1:] / coefficients[..., :1]
-    companion[..., [1, 2, 3], [0, 1, 2]] = 1.0
-    e = np.linalg.eigvals(companion)
-    return e / first(e)
-
-
-def _candidates_flat(z: np.ndarray, k: float, b: float) -> np.ndarray:
-    """c_1 = 0: b q^2 + (b - b/k - z) q + z/k = 0 and k m_1 = 1/(b q - z)."""
-    half = (b - b / k - z) / (2 * b)
-    root = np.sqrt(half**2 - z / (k * b))
-    q = np.stack([-half + root, -half - root], axis=-1)
-    return 1 / (b * q - z[..., None])
-
-
-def spectral_density(x: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: float) -> np.ndarray:
-    r"""Return the limiting density of the eigenvalues of :math:`FF^\top/n` at points x > 0.
-
-    The imaginary part of `stieltjes` over pi, 1e-8 x above the axis. The law has also an atom
-    max(0, 1 - N/n) at 0, so that the density integrates to min(1, N/n).
-    """
-    x = check_real("x", x)
-    if np.any(x <= 0):
-        raise ValueError("x must be > 0: the atom at 0 is not part of the density")
-    return np.maximum(stieltjes(x * (1 + 1e-8j), phi, psi, c1_sq, nonlinear_sq).imag / np.pi, 0.0)
