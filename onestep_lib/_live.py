@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
 from ._sliders import Slider
+from .plotting import picture as as_picture
 
 __all__ = ["live"]
 
@@ -59,7 +63,7 @@ def live(
         raise ValueError(f"alt must describe the figure in words, got {alt!r}")
     _check_arguments(run, sliders)
     values = {slider.name: slider.values[slider.start] for slider in sliders}
-    last = list(_frames(run, values))[-1][1] if static is None else static
+    last = _last_frame(run, values) if static is None else static
     first = _picture_html(last, alt, sliders, values)
     if not _has_kernel():
         return StillFigure(_still_html(first, sliders, values))
@@ -83,17 +87,25 @@ def _frames(run: Callable[..., Picture], values: dict) -> Iterator[tuple[float, 
     yield from result
 
 
+def _last_frame(run: Callable[..., Picture], values: dict) -> Picture:
+    picture = None
+    for _, picture in _frames(run, values):
+        if isinstance(picture, Figure):
+            plt.close(picture)  # or the notebook would show every frame; a closed figure still draws
+    if picture is None:
+        raise ValueError("run must return a figure or yield pairs (fraction done, figure), got none")
+    return picture
+
+
 def _values_text(sliders: Sequence[Slider], values: dict) -> str:
     texts = {s.name: dict(zip(map(str, s.values), s.texts, strict=True)) for s in sliders}
     return ", ".join(f"{s.label or s.name} = {texts[s.name][str(values[s.name])]}" for s in sliders)
 
 
 def _picture_html(picture: Picture, alt: str, sliders: Sequence[Slider], values: dict) -> str:
-    if hasattr(picture, "_repr_html_"):
-        return picture._repr_html_()
-    from .plotting import picture as as_picture  # matplotlib only where a figure is drawn
-
-    return as_picture(picture, alt=f"{alt} ({_values_text(sliders, values)})")._repr_html_()
+    if isinstance(picture, Figure):
+        picture = as_picture(picture, alt=f"{alt} ({_values_text(sliders, values)})")
+    return picture._repr_html_()
 
 
 def _still_html(first: str, sliders: Sequence[Slider], values: dict) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 
@@ -76,6 +77,17 @@ def use_style() -> None:
     plt.rcParams.update(STYLE)
 
 
+@contextmanager
+def _styled() -> Iterator[None]:
+    """`STYLE` for a moment. Not `rc_context`: it would also undo that a notebook shows figures."""
+    before = {name: plt.rcParams[name] for name in STYLE}
+    use_style()
+    try:
+        yield
+    finally:
+        plt.rcParams.update(before)
+
+
 def figure(
     rows: int = 1, columns: int = 1, *, size: tuple[float, float] | None = None, **options: object
 ) -> tuple[Figure, Axes | np.ndarray]:
@@ -98,7 +110,7 @@ def figure(
     rows, columns = check_count("rows", rows), check_count("columns", columns)
     width, height = PANEL_SIZE
     default = (width * (1 if columns == 1 else 0.72 * columns), height * rows)
-    with plt.rc_context(STYLE):
+    with _styled():
         return plt.subplots(rows, columns, figsize=size or default, **options)
 
 
@@ -174,7 +186,7 @@ def legend(ax: Axes, **options: object) -> Legend:
     ]
     heading = f"line: theory, dots: simulation ± {ERROR_BARS:g} s.e."
     title = heading if any(isinstance(pair, tuple) for pair in pairs) else None
-    with plt.rc_context(STYLE):
+    with _styled():
         return ax.legend(pairs, labels, **({"title": title} | options))
 
 
