@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from scipy.special import erf, expit, ndtr
@@ -30,6 +30,8 @@ __all__ = ["ACTIVATIONS", "TARGETS", "Activation", "Target", "activation", "cent
 
 ScalarFunction = Callable[[np.ndarray], np.ndarray]
 
+_TAIL = 13.0
+
 
 @dataclass(frozen=True)
 class _GaussianFunction:
@@ -43,15 +45,23 @@ class _GaussianFunction:
         return self.function(x)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "kinks", tuple(check_vector("kinks", self.kinks).tolist()))
+        if not callable(self.function):
+            raise TypeError(f"function must be a callable of an array, got {self.function!r}")
         nodes, weights = gaussian_quadrature(self.kinks)
         values = evaluate(self.function, nodes, name=f"{type(self).__name__.lower()} {self.name!r}")
-        # An undeclared kink spoils the coefficients silently; moving the panels reveals it.
-        other, other_weights = gaussian_quadrature((*self.kinks, *np.arange(-13.8, 14, 0.5)))
-        power = weights @ values**2
-        if not np.isclose(power, other_weights @ self.function(other) ** 2, rtol=1e-10, atol=1e-14):
+        power = weights * values**2
+        if np.sum(power[np.abs(nodes) > _TAIL]) > 1e-8 * np.sum(power):
             raise ValueError(
-                f"{self.name!r} seems to have a kink or a jump that is not listed in "
-                f"kinks={self.kinks}: list every point where it or its slope jumps"
+                f"{self.name!r} must have a second moment E f(Z)^2 that comes from |Z| < {_TAIL:g}: "
+                "it grows too fast"
+            )
+        # An undeclared kink spoils the coefficients silently; moving the panels reveals it.
+        nodes, weights = gaussian_quadrature((*self.kinks, *np.arange(-13.8, 14, 0.5)))
+        if not np.isclose(np.sum(power), weights @ self.function(nodes) ** 2, rtol=1e-10, atol=0):
+            raise ValueError(
+                f"{self.name!r} seems to have a kink or a jump that is not listed in kinks={self.kinks}, "
+                "or to vary within less than 0.1: list every point where it or its slope jumps"
             )
 
     def coefficients(self, order: int) -> np.ndarray:
@@ -66,7 +76,7 @@ class _GaussianFunction:
     def _low(self) -> np.ndarray:
         # Rounding leaves 1e-17 where parity says 0; later tests for "c_k is absent" need the 0.
         low = self.coefficients(2)
-        return np.where(np.abs(low) < 1e-14, 0.0, low)
+        return np.where(np.abs(low) < 1e-14 * np.sqrt(self.second_moment), 0.0, low)
 
     @property
     def c0(self) -> float:
@@ -95,7 +105,7 @@ class _GaussianFunction:
         nodes, weights = gaussian_quadrature(self.kinks)
         rest = self.function(nodes) - self.c0 - self.c1 * nodes
         power = float(weights @ rest**2)
-        return 0.0 if power < 1e-28 else power
+        return 0.0 if power < 1e-28 * self.second_moment else power
 
 
 @dataclass(frozen=True)
@@ -114,6 +124,21 @@ class Activation(_GaussianFunction):
     """
 
     derivative: ScalarFunction | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.derivative is None:
+            return
+        if not callable(self.derivative):
+            raise TypeError(f"derivative must be a callable of an array or None, got {self.derivative!r}")
+        # Stein's lemma: E f'(Z) = c_1, unless the slope is wrong or a jump is hidden in it.
+        nodes, weights = gaussian_quadrature(self.kinks)
+        mean = weights @ evaluate(self.derivative, nodes, name=f"derivative of {self.name!r}")
+        if abs(mean - self.c1) > 1e-8 * np.sqrt(self.second_moment):
+            raise ValueError(
+                f"derivative must be the slope of {self.name!r}: its mean is {mean:.9g}, but E f(Z) Z is "
+                f"{self.c1:.9g}; if f jumps, set derivative=None, and if its slope jumps, list the kinks"
+            )
 
 
 @dataclass(frozen=True)
@@ -245,14 +270,23 @@ TARGETS: dict[str, Target] = {
 def centred(sigma: Activation | str) -> Activation:
     r"""Return :math:`\sigma-c_0`, the activation without its mean."""
     sigma = activation(sigma)
-
-    def function(x: np.ndarray) -> np.ndarray:
-        return sigma.function(x) - sigma.c0
-
-    return replace(sigma, name=f"centred {sigma.name}", function=function)
+    shifted = partial(_minus, sigma.function, sigma.c0)
+    return replace(sigma, name=f"centred {sigma.name}", function=shifted)
 
 
-_CENTRED: dict[str, Activation] = {}
+def _minus(function: ScalarFunction, mean: float, x: np.ndarray) -> np.ndarray:
+    return function(x) - mean
+
+
+@lru_cache
+def _named(name: str) -> Activation:
+    bare = name.removeprefix("centred ")
+    if bare not in ACTIVATIONS:
+        raise ValueError(
+            f"activation must be one of {', '.join(ACTIVATIONS)} (with or without the prefix "
+            f"'centred '), an Activation or a callable, got {name!r}"
+        )
+    return ACTIVATIONS[bare] if bare == name else centred(ACTIVATIONS[bare])
 
 
 def activation(value: Activation | str | ScalarFunction) -> Activation:
@@ -264,33 +298,23 @@ def activation(value: Activation | str | ScalarFunction) -> Activation:
     if isinstance(value, Activation):
         return value
     if isinstance(value, str):
-        bare = value.removeprefix("centred ")
-        if bare not in ACTIVATIONS:
-            raise ValueError(
-                f"activation must be one of {', '.join(ACTIVATIONS)} (with or without the prefix "
-                f"'centred '), an Activation or a callable, got {value!r}"
-            )
-        if bare == value:
-            return ACTIVATIONS[bare]
-        return _CENTRED.setdefault(bare, centred(ACTIVATIONS[bare]))
+        return _named(value)
     if not callable(value):
         raise TypeError(f"activation must be a name, an Activation or a callable, got {value!r}")
-    return Activation(getattr(value, "__name__", "callable"), value, (), _slope(value))
+    slope = partial(_central_difference, value)
+    return Activation(getattr(value, "__name__", "callable"), value, (), slope)
 
 
-def _slope(function: ScalarFunction, width: float = 5e-3) -> ScalarFunction:
-    def derivative(x: np.ndarray) -> np.ndarray:
-        x = np.asarray(x, dtype=np.float64)
-        pairs = [function(x + j * width) - function(x - j * width) for j in (1, 2, 3)]
-        return (45 * pairs[0] - 9 * pairs[1] + pairs[2]) / (60 * width)
-
-    return derivative
+def _central_difference(function: ScalarFunction, x: np.ndarray, width: float = 5e-3) -> np.ndarray:
+    x = np.asarray(x, dtype=np.float64)
+    pairs = [function(x + j * width) - function(x - j * width) for j in (1, 2, 3)]
+    return (45 * pairs[0] - 9 * pairs[1] + pairs[2]) / (60 * width)
 
 
 def target(value: Target | str | Sequence[float] | ScalarFunction) -> Target:
     r"""Return a target from a name, Hermite coefficients :math:`c_{*,k}` or a smooth callable.
 
-    ``target((0, 1, 2**-0.5))`` is :math:`He_1+He_2/\\sqrt2`.
+    ``target((0, 1, 2**-0.5))`` is :math:`He_1+He_2/\sqrt2`.
     """
     if isinstance(value, Target):
         return value
@@ -303,12 +327,8 @@ def target(value: Target | str | Sequence[float] | ScalarFunction) -> Target:
         return TARGETS[value]
     if callable(value):
         return Target(getattr(value, "__name__", "callable"), value)
-    polynomial = tuple(float(c) for c in check_vector("target", list(value)))
+    polynomial = tuple(check_vector("target", value).tolist())
     if not polynomial:
         raise ValueError("target must have at least one Hermite coefficient, got an empty sequence")
     name = " + ".join(f"{c:.6g} He{k}" for k, c in enumerate(polynomial) if c) or "0"
-
-    def function(x: np.ndarray) -> np.ndarray:
-        return hermite_series(polynomial, x)
-
-    return Target(name, function, (), polynomial)
+    return Target(name, partial(hermite_series, polynomial), (), polynomial)

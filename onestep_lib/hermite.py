@@ -17,7 +17,9 @@ monomial_to_hermite      x^p as sums of He_k
 gaussian_quadrature      nodes and weights for E f(Z), split at the kinks of f
 gaussian_mean            E f(Z)
 hermite_coefficients     c_0, ..., c_K of a function
+hermite_powers           k! c_k^2, the share of each degree in E f(Z)^2
 correlated_mean          E[f(Z) g(Z')] for correlated Gaussians, from the coefficients
+conditional_mean         E[f(Z) | Z'], from the coefficients
 """
 
 from __future__ import annotations
@@ -33,11 +35,14 @@ from scipy.special import factorial
 from onestep_lib._checks import check_count, check_real, check_vector
 
 __all__ = [
+    "MAX_ORDER",
+    "conditional_mean",
     "correlated_mean",
     "gaussian_mean",
     "gaussian_quadrature",
     "hermite",
     "hermite_coefficients",
+    "hermite_powers",
     "hermite_series",
     "hermite_to_monomial",
     "monomial_to_hermite",
@@ -50,6 +55,29 @@ ScalarFunction = Callable[[np.ndarray], np.ndarray]
 _RANGE = 14.0
 _PANEL = 0.5
 _NODES = 16
+
+MAX_ORDER = 150
+"""Highest degree of every function that divides by k!: 171! is beyond double precision."""
+
+
+def _check_order(order: int) -> int:
+    if check_count("order", order, minimum=0) > MAX_ORDER:
+        raise ValueError(f"order must be an integer from 0 to {MAX_ORDER}, got {order!r}")
+    return int(order)
+
+
+def _check_coefficients(name: str, value: ArrayLike) -> np.ndarray:
+    coefficients = check_vector(name, value)
+    if not 1 <= coefficients.size <= MAX_ORDER + 1:
+        raise ValueError(f"{name} must hold from 1 to {MAX_ORDER + 1} numbers, got {coefficients.size}")
+    return coefficients
+
+
+def _check_correlation(rho: ArrayLike) -> np.ndarray:
+    array = check_real("rho", rho)
+    if np.any(np.abs(array) > 1):
+        raise ValueError(f"rho must lie in [-1, 1], got {rho!r}")
+    return array
 
 
 def hermite(order: int, x: ArrayLike) -> np.ndarray:
@@ -79,12 +107,12 @@ def hermite(order: int, x: ArrayLike) -> np.ndarray:
 
 def hermite_series(coefficients: ArrayLike, x: ArrayLike) -> np.ndarray:
     r"""Evaluate :math:`\sum_k c_kHe_k(x)` (Clenshaw's recurrence, by NumPy)."""
-    return hermite_e.hermeval(check_real("x", x), check_vector("coefficients", coefficients))
+    return hermite_e.hermeval(check_real("x", x), _check_coefficients("coefficients", coefficients))
 
 
 def hermite_to_monomial(order: int) -> np.ndarray:
     r"""Return the matrix H with :math:`He_k(x)=\sum_j H_{kj}x^j`, shape (K + 1, K + 1)."""
-    check_count("order", order, minimum=0)
+    _check_order(order)
     table = np.zeros((order + 1, order + 1))
     for k in range(order + 1):
         row = hermite_e.herme2poly(np.eye(k + 1)[k])
@@ -97,7 +125,7 @@ def monomial_to_hermite(order: int) -> np.ndarray:
 
     :math:`\xi_{pi}=p!/(2^m\,m!\,i!)` with :math:`m=(p-i)/2` a whole number >= 0, and 0 otherwise.
     """
-    check_count("order", order, minimum=0)
+    _check_order(order)
     table = np.zeros((order + 1, order + 1))
     for p in range(order + 1):
         for i in range(p % 2, p + 1, 2):
@@ -135,7 +163,7 @@ def gaussian_quadrature(kinks: Sequence[float] = ()) -> tuple[np.ndarray, np.nda
     nodes, weights : ndarray, read-only
         At least 12 digits for functions that are analytic between the kinks, of polynomial growth.
     """
-    return _quadrature(tuple(float(kink) for kink in check_vector("kinks", list(kinks))))
+    return _quadrature(tuple(float(kink) for kink in check_vector("kinks", kinks)))
 
 
 def gaussian_mean(function: ScalarFunction, kinks: Sequence[float] = ()) -> float:
@@ -165,11 +193,18 @@ def hermite_coefficients(function: ScalarFunction, order: int, kinks: Sequence[f
     Returns
     -------
     ndarray, shape (K + 1,)
-        Good to 12 digits of max(1, c_k) for K up to 20.
+        In the natural scale, :math:`\sqrt{k!}\,c_k`, the error is about 1e-14 of the root of E f(Z)^2.
     """
+    _check_order(order)
     nodes, weights = gaussian_quadrature(kinks)
     weighted = weights * evaluate(function, nodes)
     return hermite(order, nodes) @ weighted / factorial(np.arange(order + 1))
+
+
+def hermite_powers(coefficients: ArrayLike) -> np.ndarray:
+    r"""Return :math:`k!\,c_k^2`, the part of :math:`\mathbb Ef(Z)^2` that each degree carries."""
+    coefficients = _check_coefficients("coefficients", coefficients)
+    return factorial(np.arange(coefficients.size)) * coefficients**2
 
 
 def correlated_mean(f_coefficients: ArrayLike, g_coefficients: ArrayLike, rho: ArrayLike) -> np.ndarray:
@@ -189,14 +224,31 @@ def correlated_mean(f_coefficients: ArrayLike, g_coefficients: ArrayLike, rho: A
     -------
     ndarray, the shape of rho
     """
-    f = check_vector("f_coefficients", f_coefficients)
-    g = check_vector("g_coefficients", g_coefficients)
-    rho = check_real("rho", rho)
-    if np.any(np.abs(rho) > 1):
-        raise ValueError(f"rho must lie in [-1, 1], got {rho!r}")
+    f = _check_coefficients("f_coefficients", f_coefficients)
+    g = _check_coefficients("g_coefficients", g_coefficients)
     shared = min(f.size, g.size)
     terms = factorial(np.arange(shared)) * f[:shared] * g[:shared]
-    return np.polynomial.polynomial.polyval(rho, terms)
+    return np.polynomial.polynomial.polyval(_check_correlation(rho), terms)
+
+
+def conditional_mean(coefficients: ArrayLike, rho: float, x: ArrayLike) -> np.ndarray:
+    r"""Return :math:`\mathbb E[f(Z)\mid Z'=x]=\sum_kc_k\rho^kHe_k(x)` (derived in chapter 2).
+
+    Parameters
+    ----------
+    coefficients : array_like, 1-D
+        Hermite coefficients of f.
+    rho : float
+        Correlation of Z and Z', in [-1, 1].
+    x : array_like
+        Values of Z'.
+
+    Returns
+    -------
+    ndarray, the shape of x
+    """
+    coefficients = _check_coefficients("coefficients", coefficients)
+    return hermite_series(coefficients * _check_correlation(rho) ** np.arange(coefficients.size), x)
 
 
 def evaluate(function: ScalarFunction, points: np.ndarray, name: str = "function") -> np.ndarray:
