@@ -23,8 +23,8 @@ unit sphere (``"spherical"``), and may take one gradient step of size :math:`\et
 with the readout :math:`a\sim N(0,I_N/N)` (``readout="gaussian"``) or :math:`a_j=\pm1/\sqrt N`
 (``"signs"``). What the residual r subtracts from y is ``output``: nothing (``"centred"``, the network
 with its initial output removed), :math:`a^\top\sigma(W_0x)/\sqrt N` (``"scaled"``: Ba et al. and Cui et
-al.; it vanishes as N grows, and their step sizes are this :math:`\eta` times :math:`\sqrt N`), or
-:math:`a^\top\sigma(W_0x)` (``"raw"``, of order one).
+al.; it vanishes as N grows, and the factor they put before the gradient of their loss is this
+:math:`\eta` times :math:`\sqrt N`), or :math:`a^\top\sigma(W_0x)` (``"raw"``, of order one).
 """
 
 from __future__ import annotations
