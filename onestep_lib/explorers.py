@@ -229,10 +229,10 @@ class Explorer:
     def _readouts_html(self) -> str:
         texts = self.readout_texts(self.start)
         rows = "".join(
-            f"<div><dt>{escape(readout.label)}</dt><dd><output>{escape(text)}</output></dd></div>"
+            f'<div role="listitem">{escape(readout.label)} <output>{escape(text)}</output></div>'
             for readout, text in zip(self.readouts, texts, strict=True)
         )
-        return f'<dl class="os-readouts">{rows}</dl>' if rows else ""
+        return f'<div class="os-readouts" role="list">{rows}</div>' if rows else ""
 
     def _data(self) -> str:
         readouts = [readout.texts(self.sliders) for readout in self.readouts]
@@ -327,7 +327,7 @@ def _legend_html(panel: Panel) -> str:
             rows.append(
                 f'<li><svg viewBox="0 0 680 320" aria-hidden="true">{swatch}</svg>{escape(item.label)}</li>'
             )
-    return f'<ul class="os-legend">{"".join(rows)}</ul>' if rows else ""
+    return f'<div class="os-legend" role="list">{"".join(rows)}</div>' if rows else ""
 
 
 def _style() -> str:

@@ -62,7 +62,7 @@ STYLE = {
     "grid.linewidth": 0.6,
     "legend.fontsize": 10.5,
     "legend.frameon": False,
-    "legend.title_fontsize": 10.5,
+    "legend.title_fontsize": 9.5,
     "lines.linewidth": 2.0,
     "savefig.facecolor": "none",
     "text.color": COLOURS["ink"],
@@ -187,7 +187,7 @@ def legend(ax: Axes, **options: object) -> Legend:
     heading = f"line: theory, dots: simulation ± {ERROR_BARS:g} s.e."
     title = heading if any(isinstance(pair, tuple) for pair in pairs) else None
     with _styled():
-        return ax.legend(pairs, labels, **({"title": title} | options))
+        return ax.legend(pairs, labels, **({"title": title, "alignment": "left"} | options))
 
 
 def histogram_and_density(
