@@ -133,10 +133,9 @@ class Dots(Series):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        columns = self.columns()
-        _check_points(columns, "x", "y")
-        if "low" in columns and not np.all(columns["low"] <= columns["high"]):
-            raise ValueError("se must be non-negative and without NaN")
+        _check_points(self.columns(), "x", "y")
+        if self.se is not None and np.any(numbers("se", self.se) < 0):
+            raise ValueError(f"se must be >= 0, got {self.se!r}")
         if self.marker:
             check_choice("marker", self.marker, _svg.MARKER_PATHS)
 

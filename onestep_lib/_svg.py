@@ -61,21 +61,22 @@ class Axis:
 
 
 def ticks(axis: Axis) -> list[float]:
-    """Round numbers to label on an axis: three to seven of them."""
-    return _log_ticks(axis.low, axis.high) if axis.scale == "log" else _linear_ticks(axis)
+    """Round numbers to label on an axis, two to eight of them."""
+    marks = _log_ticks(axis.low, axis.high) if axis.scale == "log" else []
+    return marks if len(marks) > 1 else _linear_ticks(axis.low, axis.high)
 
 
-def _linear_ticks(axis: Axis) -> list[float]:
-    rough = (axis.high - axis.low) / 5
+def _linear_ticks(low: float, high: float) -> list[float]:
+    rough = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(rough))
     step = min((m * power for m in (1, 2, 5, 10)), key=lambda s: abs(math.log(s / rough)))
-    first, last = math.ceil(axis.low / step - 1e-9), math.floor(axis.high / step + 1e-9)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [k * step for k in range(first, last + 1)]
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    span = math.log10(high / low)
+    span = math.log10(high) - math.log10(low)
     multiples = (1, 2, 5) if span < 2 else (1,)
     every = max(1, math.ceil(span / 6))
     marks = [m * 10.0**k for k in range(first, last + 1, every) for m in multiples]
