@@ -64,6 +64,51 @@ def repair_pages(app: Sphinx, exception: Exception | None) -> None:
             path.write_text(repaired, encoding="utf-8")
 
 
+
+# Faults of the theme and of Sphinx in the HTML they write, and what stands in their place.
+REPAIRS = [
+    # A 1.5 MB script that draws icons: onestep.css does it with the icon font.
+    (re.compile(r'\s*<script defer src="[^"]*scripts/fontawesome\.js[^"]*"></script>'), ""),
+    # Settings of a service that this site does not use.
+    (re.compile(r'\s*<script type="text/x-thebe-config">.*?</script>', re.DOTALL), ""),
+    (re.compile(r"\s*<script>kernelName = [^<]*</script>"), ""),
+    # Not an attribute that HTML validators know.
+    (re.compile(r'\s+autocorrect="off"'), ""),
+    # The arrow that opens a part of the table of contents has no name.
+    (
+        re.compile(r"<summary>(<span class=\"toctree-toggle\")"),
+        r'<summary aria-label="Show or hide the pages of this part">\1',
+    ),
+]
+SOURCE_LISTING = re.compile(r"<pre>.*?</pre>", re.DOTALL)
+REDIRECT = re.compile(r'^<meta http-equiv="Refresh" content="0; url=([^"]+)" />\s*$')
+REDIRECT_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url={target}">
+<title>One Gradient Step</title>
+<link rel="icon" href="_static/favicon.svg">
+</head>
+<body><main><h1>One Gradient Step</h1><p><a href="{target}">Go to the book</a></p></main></body>
+</html>
+"""
+
+
 def repair(page: str) -> str:
     """Mend known faults of the theme's HTML; running it twice changes nothing more."""
+    redirect = REDIRECT.match(page)
+    if redirect:
+        return REDIRECT_PAGE.format(target=redirect[1])
+    for fault, replacement in REPAIRS:
+        page = fault.sub(replacement, page)
+    if 'class="viewcode-block"' in page:
+        page = SOURCE_LISTING.sub(lambda listing: spans_for_blocks(listing[0]), page)
     return page
+
+
+def spans_for_blocks(listing: str) -> str:
+    """A `pre` may not hold `div`: the blocks of a source listing become spans."""
+    return listing.replace('<div class="viewcode-block"', '<span class="viewcode-block"').replace(
+        "</div>", "</span>"
+    )
