@@ -12,7 +12,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from ._sliders import Slider
+from ._sliders import Slider, value_text
 from .plotting import picture as as_picture
 
 __all__ = ["live"]
@@ -98,13 +98,15 @@ def _last_frame(run: Callable[..., Picture], values: dict) -> Picture:
 
 
 def _values_text(sliders: Sequence[Slider], values: dict) -> str:
-    texts = {s.name: dict(zip(map(str, s.values), s.texts, strict=True)) for s in sliders}
-    return ", ".join(f"{s.label or s.name} = {texts[s.name][str(values[s.name])]}" for s in sliders)
+    pairs = ((s.label or s.name, value_text(values[s.name], s.format)) for s in sliders)
+    return ", ".join(f"{label} = {text}" for label, text in pairs)
 
 
 def _picture_html(picture: Picture, alt: str, sliders: Sequence[Slider], values: dict) -> str:
     if isinstance(picture, Figure):
         picture = as_picture(picture, alt=f"{alt} ({_values_text(sliders, values)})")
+    if not hasattr(picture, "_repr_html_"):
+        raise TypeError(f"run must draw a matplotlib figure or an object with HTML, got {picture!r}")
     return picture._repr_html_()
 
 

@@ -29,7 +29,9 @@ def linked() -> Explorer:
                 [
                     Line(X, curves, label="theory", sliders=("ridge", "step"), colour="blue"),
                     Line(X, curves.swapaxes(0, 1), sliders=("step", "ridge"), dash="dotted"),
-                    Dots(X[::6], curves[:, 1, ::6], 0.1 * curves[:, 1, ::6], label="± 2 s.e.", sliders="ridge"),
+                    Dots(
+                        X[::6], curves[:, 1, ::6], 0.1 * curves[:, 1, ::6], label="± 2 s.e.", sliders="ridge"
+                    ),
                     HLine(curves[:, :, 0], sliders=("ridge", "step")),
                     VLine(1.0, label="N = n"),
                 ],

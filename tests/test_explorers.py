@@ -161,7 +161,10 @@ def test_html_repeats_and_carries_no_identifier():
 def test_html_names_what_it_shows():
     outline = Outline(linked()._repr_html_())
     images = [svg for svg in outline.all("svg") if svg.get("role") == "img"]
-    assert [svg["aria-label"] for svg in images] == ["The error peaks at N = n.", "A bell moves to the right."]
+    assert [svg["aria-label"] for svg in images] == [
+        "The error peaks at N = n.",
+        "A bell moves to the right.",
+    ]
     assert outline.all("figure")[0]["aria-label"] == "Errors & <steps>"
     assert all(slider["data-lm-suppress-shortcuts"] == "true" for slider in outline.all("input"))
     assert "penalty λ" in outline.data["span"]
@@ -250,7 +253,10 @@ REFUSED = {
     "alt": (lambda: Panel([Line(X, X)], "x", "y", alt=" "), "alt"),
     "one value": (lambda: Slider("s", [1.0]), "two or more"),
     "unknown initial": (lambda: Slider("s", ["a", "b"], initial="c"), "initial.*'c'"),
-    "same names": (lambda: Explorer("t", [STEP, STEP], [Panel([Line(X, X)], "x", "y", alt="w")]), "different names"),
+    "same names": (
+        lambda: Explorer("t", [STEP, STEP], [Panel([Line(X, X)], "x", "y", alt="w")]),
+        "different names",
+    ),
     "no slider": (lambda: Explorer("t", [], [Panel([Line(X, X)], "x", "y", alt="w")]), "sliders"),
     "no panel": (lambda: Explorer("t", [STEP], []), "panels"),
     "readout": (
