@@ -1,0 +1,334 @@
+"""Activations and targets: constants to 12 digits, closed forms, refusals, pickling."""
+
+import json
+import math
+import pickle
+from pathlib import Path
+
+import joblib
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.special import erf, factorial
+
+from onestep_lib import Setting
+from onestep_lib.activations import ACTIVATIONS, TARGETS, Activation, Target, activation, centred, target
+from onestep_lib.hermite import hermite, hermite_powers
+
+REFERENCE = json.loads((Path(__file__).parent / "data" / "hermite.json").read_text(encoding="utf-8"))
+
+
+def _gelu_tanh(x):
+    return x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2
+
+
+def _erf_over_sqrt2(x):
+    return erf(x / np.sqrt(2))
+
+
+CALLABLES = {"gelu_tanh": _gelu_tanh, "erf_over_sqrt2": _erf_over_sqrt2}
+
+
+@pytest.mark.parametrize("entry", REFERENCE["activations"], ids=lambda entry: entry["activation"])
+def test_constants_to_twelve_digits(entry):
+    """The error is measured in the natural scale sqrt(k!) c_k; E sigma^2 is of order one."""
+    sigma = activation(CALLABLES.get(entry["activation"], entry["activation"]))
+    exact = np.array(entry["coefficients"], dtype=float)
+    natural = np.sqrt(factorial(np.arange(exact.size)))
+    np.testing.assert_allclose(
+        sigma.coefficients(exact.size - 1) * natural, exact * natural, rtol=1e-12, atol=1e-15
+    )
+    np.testing.assert_allclose([sigma.c0, sigma.c1, sigma.c2], exact[:3], rtol=1e-12, atol=0)
+    assert sigma.second_moment == pytest.approx(float(entry["second_moment"]), rel=1e-13)
+    assert sigma.nonlinear_power == pytest.approx(float(entry["nonlinear_power"]), rel=1e-12)
+
+
+def _half_line_moment(p):
+    """E[Z^p; Z > 0]."""
+    return (
+        mpmath.mpf(2) ** (p / mpmath.mpf(2))
+        * mpmath.gamma((p + 1) / mpmath.mpf(2))
+        / (2 * mpmath.sqrt(mpmath.pi))
+    )
+
+
+def _on_half_line(power, k):
+    """E[Z^power He_k(Z); Z > 0] from the monomials of He_k."""
+    row = np.polynomial.hermite_e.herme2poly(np.eye(k + 1)[k])
+    return mpmath.fsum(int(c) * _half_line_moment(j + power) for j, c in enumerate(row))
+
+
+@pytest.mark.parametrize("k", range(13))
+def test_closed_forms_by_half_line_moments(k):
+    """relu, sign and abs are monomials on each half line."""
+    mirrored = (-1) ** k
+    with mpmath.workdps(40):
+        exact = {
+            "relu": _on_half_line(1, k),
+            "abs": (1 + mirrored) * _on_half_line(1, k),
+            "sign": (1 - mirrored) * _on_half_line(0, k),
+        }
+    for name, value in exact.items():
+        found = activation(name).coefficient(k)
+        expected = float(value / mpmath.factorial(k))
+        assert found * math.sqrt(math.factorial(k)) == pytest.approx(
+            expected * math.sqrt(math.factorial(k)), rel=1e-12, abs=1e-15
+        )
+
+
+@pytest.mark.parametrize("k", range(1, 12, 2))
+def test_closed_forms_by_derivatives(k):
+    """k! c_k = E sigma^(k): sin by its characteristic function, erf by a Gaussian integral of He_{k-1}."""
+    sign = (-1) ** (k // 2)
+    assert activation("sin").coefficient(k) == pytest.approx(
+        sign * math.exp(-0.5) / math.factorial(k), abs=1e-16
+    )
+    # erf^(k) = (2/sqrt pi) H_{k-1}(z) e^(-z^2) for odd k;
+    # E H_{2m}(Z) e^(-Z^2) = (-1/3)^m (2m)!/(m! sqrt 3) by the generating function.
+    m = k // 2
+    slope = 2 / math.sqrt(3 * math.pi) * (-1 / 3) ** m * math.factorial(2 * m) / math.factorial(m)
+    assert activation("erf").coefficient(k) == pytest.approx(slope / math.factorial(k), rel=1e-10, abs=1e-16)
+
+
+@pytest.mark.parametrize("name", ["tanh", "softplus", "sigmoid", "gelu", "silu"])
+def test_smooth_ones_by_mpmath(name):
+    functions = {
+        "tanh": mpmath.tanh,
+        "softplus": lambda z: mpmath.log1p(mpmath.exp(z)),
+        "sigmoid": lambda z: 1 / (1 + mpmath.exp(-z)),
+        "gelu": lambda z: z * mpmath.ncdf(z),
+        "silu": lambda z: z / (1 + mpmath.exp(-z)),
+    }
+    for k in (0, 1, 2, 5):
+        row = [int(c) for c in np.polynomial.hermite_e.herme2poly(np.eye(k + 1)[k])]
+
+        def integrand(z, row=row):
+            return functions[name](z) * sum(c * z**j for j, c in enumerate(row)) * mpmath.npdf(z)
+
+        with mpmath.workdps(25):
+            exact = mpmath.quad(integrand, [-12, -6, -3, 0, 3, 6, 12]) / mpmath.factorial(k)
+        assert activation(name).coefficient(k) == pytest.approx(float(exact), rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_parseval(name):
+    """sum_k k! c_k^2 rises to E sigma^2 and never above it; what is left is the tail of a kink or a jump."""
+    sigma = activation(name)
+    left = sigma.second_moment - np.cumsum(hermite_powers(sigma.coefficients(120)))
+    assert np.all(left > -1e-12)
+    assert left[-1] < {"sign": 0.1, "relu": 1e-3, "abs": 1e-3}.get(name, 1e-9)
+    assert sigma.nonlinear_power == pytest.approx(
+        sigma.second_moment - sigma.c0**2 - sigma.c1**2, rel=1e-9, abs=1e-15
+    )
+
+
+@pytest.mark.parametrize("kept", [20, 75])
+def test_tail_of_a_jump_falls_like_a_square_root(kept):
+    """Stirling: 2/(pi^(3/2) sqrt m) of the power of sign is left after m odd degrees, up to 1/m."""
+    found = 1 - hermite_powers(activation("sign").coefficients(2 * kept)).sum()
+    assert found == pytest.approx(2 / (math.pi**1.5 * math.sqrt(kept)), rel=1 / kept)
+
+
+@pytest.mark.parametrize("name", [name for name in ACTIVATIONS if ACTIVATIONS[name].derivative])
+def test_slopes_match_finite_differences(name):
+    sigma = ACTIVATIONS[name]
+    x = np.linspace(-6, 6, 50)  # no point within 0.1 of the kink at 0
+    step = 1e-3
+    five_point = (
+        8 * (sigma(x + step) - sigma(x - step)) - sigma(x + 2 * step) + sigma(x - 2 * step)
+    ) / (12 * step)  # fmt: skip
+    np.testing.assert_allclose(sigma.derivative(x), five_point, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_functions_keep_the_shape_and_do_not_change_their_input(name):
+    x = np.linspace(-2, 2, 6).reshape(2, 3)
+    before = x.copy()
+    assert activation(name)(x).shape == (2, 3)
+    assert np.array_equal(x, before)
+
+
+def test_he2_and_he3_are_the_polynomials():
+    x = np.linspace(-3, 3, 13)
+    for k, name in ((2, "he2"), (3, "he3")):
+        np.testing.assert_allclose(activation(name)(x), hermite(3, x)[k], atol=1e-13)
+        np.testing.assert_allclose(target(name)(x), hermite(3, x)[k], atol=1e-13)
+
+
+def test_odd_activations_have_exact_zeros():
+    for name in ("identity", "tanh", "erf", "sin", "sign", "he3"):
+        assert (activation(name).c0, activation(name).c2) == (0.0, 0.0)
+    assert activation("identity").nonlinear_power == 0.0
+
+
+@given(scale=st.floats(1e-9, 1e9))
+def test_zeros_are_zero_at_every_scale(scale):
+    linear = Target("scaled", lambda x: scale * x)
+    assert (linear.c0, linear.c2, linear.nonlinear_power) == (0.0, 0.0, 0.0)
+    curved = Target("scaled", lambda x: scale * np.tanh(x))
+    assert curved.nonlinear_power == pytest.approx(scale**2 * activation("tanh").nonlinear_power, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_centring_moves_the_mean_and_nothing_else(name):
+    plain, moved = activation(name), activation(f"centred {name}")
+    assert moved.c0 == 0.0
+    assert moved.name == f"centred {name}"
+    assert moved.derivative is plain.derivative
+    assert moved.kinks == plain.kinks
+    assert (moved.c1, moved.c2) == pytest.approx((plain.c1, plain.c2), abs=1e-15)
+    assert moved.nonlinear_power == pytest.approx(plain.nonlinear_power, rel=1e-12)
+    assert activation(f"centred {name}") is moved
+    assert centred(name)(0.3) == moved(0.3)
+
+
+def test_callables_are_accepted():
+    sigma = activation(np.arctan)
+    assert sigma.name == "arctan"
+    x = np.linspace(-3, 3, 31)
+    np.testing.assert_allclose(sigma.derivative(x), 1 / (1 + x**2), atol=1e-9)
+    assert activation(sigma) is sigma
+    assert target(np.arctan).linear == sigma.c1
+
+
+def test_kinks_at_hand_are_exact_and_hidden_ones_are_refused():
+    def shifted(x):
+        return np.maximum(x - 0.3, 0)
+
+    def shifted_slope(x):
+        return np.heaviside(x - 0.3, 0.5)
+
+    sigma = Activation("shifted relu", shifted, [0.3], shifted_slope)
+    assert sigma.kinks == (0.3,)
+    assert sigma.c0 == pytest.approx(float(mpmath.npdf(0.3) - 0.3 * mpmath.ncdf(-0.3)), rel=1e-13)
+    assert sigma.c1 == pytest.approx(float(mpmath.ncdf(-0.3)), rel=1e-13)
+    with pytest.raises(ValueError, match=r"'shifted' seems to have a kink .* not listed in kinks=\(\)"):
+        activation(shifted)
+    with pytest.raises(ValueError, match=r"kink .* not listed in kinks=\(0\.0,\)"):
+        Target("shifted", shifted, (0.0,))
+
+
+@given(kink=st.floats(-3, 3))
+@example(kink=0.0)
+@example(kink=1e-5)
+@example(kink=0.2)
+def test_hidden_jumps_are_refused_wherever_they_are(kink):
+    with pytest.raises(ValueError, match="seems to have a kink or a jump"):
+        Target("jump", lambda x: np.where(x > kink, 1.0, 0.0))
+
+
+@given(kink=st.floats(-3, 3))
+@example(kink=0.0)
+def test_hidden_kinks_are_refused_wherever_they_are(kink):
+    with pytest.raises(ValueError, match="seems to have a kink or a jump"):
+        Target("kink", lambda x: np.maximum(x - kink, 0))
+
+
+def test_wrong_slopes_are_refused():
+    with pytest.raises(ValueError, match=r"derivative must be the slope of 'wrong': its mean is 0\.3"):
+        Activation("wrong", np.tanh, (), lambda x: 0.3 * np.ones_like(x))
+    with pytest.raises(ValueError, match="if f jumps, set derivative=None"):
+        Activation("jump", np.sign, (0.0,), np.zeros_like)
+
+
+WRONG = [
+    (lambda: activation("swish"), ValueError, r"activation must be one of identity, tanh, .* got 'swish'"),
+    (lambda: activation("centred swish"), ValueError, r"got 'centred swish'"),
+    (lambda: activation(3), TypeError, r"activation must be a name, an Activation or a callable, got 3"),
+    (lambda: Activation("x", 3), TypeError, r"function must be a callable of an array, got 3"),
+    (lambda: Activation("x", np.tanh, 0.0), ValueError, r"kinks must be a 1-D array, got shape \(\)"),
+    (lambda: Activation("x", np.tanh, (), 2), TypeError, r"derivative must be a callable .* got 2"),
+    (
+        lambda: activation(lambda x: x * np.nan),
+        ValueError,
+        r"activation '<lambda>' must return finite values, got nan",
+    ),
+    (lambda: activation(lambda x: x.sum()), ValueError, r"one value for each point: got shape \(\)"),
+    (
+        lambda: activation(lambda x: np.exp(x**2 / 4)),
+        ValueError,
+        r"must have a second moment .* grows too fast",
+    ),
+    (lambda: activation("tanh").coefficients(-1), ValueError, r"order must be an integer >= 0, got -1"),
+    (lambda: activation("tanh").coefficient(1.0), TypeError, r"k must be an integer >= 0, got 1\.0"),
+    (lambda: target("he9"), ValueError, r"target must be one of tanh, .* got 'he9'"),
+    (lambda: target([]), ValueError, r"target must have at least one Hermite coefficient"),
+    (lambda: target(3.0), ValueError, r"target must be a 1-D array, got shape \(\)"),
+    (lambda: target([0, np.inf]), ValueError, r"target must be finite, got \[0, inf\]"),
+    (
+        lambda: target([0, "a"]),
+        TypeError,
+        r"target must be a real number or an array of them, got \[0, 'a'\]",
+    ),
+    (
+        lambda: target((1, 1)).require_centred(),
+        ValueError,
+        r"mean zero .* got '1 He0 \+ 1 He1' with c_\*0 = 1:",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), WRONG)
+def test_wrong_input_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_targets_know_their_powers():
+    quadratic = target((0, 1, 2**-0.5))
+    assert quadratic.name == "1 He1 + 0.707107 He2"
+    assert (quadratic.linear, quadratic.power, quadratic.nonlinear_power) == pytest.approx(
+        (1, 2, 1), rel=1e-13
+    )
+    quadratic.require_centred()
+    shifted = target((0.7, 1.0))
+    assert shifted.power == pytest.approx(1.0, rel=1e-13)  # the mean is not power
+    assert target("sign").power == pytest.approx(1.0, rel=1e-13)
+    assert target("sign").linear == pytest.approx(math.sqrt(2 / math.pi), rel=1e-13)
+    assert target(quadratic) is quadratic
+    assert target((0.0,)).name == "0"
+
+
+@given(st.lists(st.floats(-2, 2).map(lambda c: round(c, 6)), min_size=2, max_size=8))
+def test_target_power_from_its_coefficients(coefficients):
+    found = target(coefficients)
+    exact = float(np.sum(hermite_powers(coefficients)[1:]))
+    scale = float(np.sum(hermite_powers(coefficients)))
+    assert found.power == pytest.approx(exact, rel=1e-12, abs=1e-12 * scale)
+    np.testing.assert_allclose(
+        found.coefficients(len(coefficients) - 1), coefficients, atol=1e-13 * max(1, scale)
+    )
+
+
+# To pickle a ufunc, pickle looks through every attribute of every module, mpmath's deprecated ones too.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:mpmath")
+@pytest.mark.parametrize("name", [*ACTIVATIONS, "centred relu"])
+def test_activations_are_picklable(name):
+    sigma = activation(name)
+    copy = pickle.loads(pickle.dumps(sigma))
+    x = np.linspace(-2, 2, 9)
+    assert np.array_equal(copy(x), sigma(x))
+    assert copy.c1 == sigma.c1
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_targets_are_picklable(name):
+    assert pickle.loads(pickle.dumps(target(name)))(0.4) == target(name)(0.4)
+    assert pickle.loads(pickle.dumps(target((0, 1, 0.5))))(0.4) == target((0, 1, 0.5))(0.4)
+
+
+def test_settings_reach_other_processes():
+    """What joblib does to an argument on its way to a worker, lambdas included."""
+    x = np.linspace(-1, 1, 5)
+    for sigma, goal in (
+        ("centred gelu", (0, 1, 0.5)),
+        (np.arctan, "sin"),
+        (lambda x: np.tanh(2 * x), np.sin),
+    ):
+        setting = Setting(n=5, d=4, N=3, activation=sigma, target=goal)
+        copy = pickle.loads(pickle.dumps(joblib.wrap_non_picklable_objects(setting, keep_wrapper=False)))
+        assert np.array_equal(copy.activation(x), setting.activation(x))
+        assert np.array_equal(copy.activation.derivative(x), setting.activation.derivative(x))
+        assert np.array_equal(copy.target(x), setting.target(x))

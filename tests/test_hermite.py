@@ -1,0 +1,262 @@
+"""Hermite polynomials, coefficients and Gaussian averages, against integers, closed forms and mpmath."""
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate
+from scipy.special import factorial
+
+from onestep_lib import hermite as h
+
+POINTS = np.linspace(-6, 6, 41)
+
+
+def exact_polynomials(order):
+    """Integer coefficients of He_0, ..., He_order from He_{k+1} = x He_k - He_k', not the library's rule."""
+    rows = [[1]]
+    for _ in range(order):
+        last = rows[-1]
+        raised = [0, *last]
+        slope = [j * c for j, c in enumerate(last)][1:]
+        rows.append([c - (slope[j] if j < len(slope) else 0) for j, c in enumerate(raised)])
+    return rows
+
+
+def gaussian_moment(p):
+    """E Z^p, an integer."""
+    return 0 if p % 2 else math.prod(range(1, p, 2))
+
+
+def exact_inner(p, q):
+    """E[p(Z) q(Z)] for two lists of integer coefficients."""
+    return sum(a * b * gaussian_moment(i + j) for i, a in enumerate(p) for j, b in enumerate(q))
+
+
+def test_orthogonality_in_exact_integers():
+    rows = exact_polynomials(12)
+    for j, p in enumerate(rows):
+        for k, q in enumerate(rows):
+            assert exact_inner(p, q) == (math.factorial(k) if j == k else 0)
+
+
+def test_monomial_table_is_exact():
+    table = h.hermite_to_monomial(25)
+    for k, row in enumerate(exact_polynomials(25)):
+        assert table[k, : k + 1].tolist() == row
+        assert not np.any(table[k, k + 1 :])
+
+
+def test_inverse_table_is_exact():
+    order = 20
+    rows = exact_polynomials(order)
+    table = h.monomial_to_hermite(order)
+    for p in range(order + 1):
+        total = [0] * (order + 1)
+        for i in range(p + 1):
+            for j, c in enumerate(rows[i]):
+                total[j] += int(table[p, i]) * c
+        assert np.array_equal(table[p], np.round(table[p]))
+        assert total == [int(j == p) for j in range(order + 1)]
+
+
+def test_tables_are_inverse_matrices_where_floats_are_exact():
+    assert np.array_equal(h.hermite_to_monomial(14) @ h.monomial_to_hermite(14), np.eye(15))
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 7, 30])
+def test_values_match_mpmath(order):
+    """mpmath's hermite is the physicists': He_k(x) = 2^(-k/2) H_k(x/sqrt 2)."""
+    values = h.hermite(order, POINTS)
+    for k in range(order + 1):
+        exact = [float(mpmath.hermite(k, x / mpmath.sqrt(2)) / mpmath.mpf(2) ** (k / 2)) for x in POINTS]
+        np.testing.assert_allclose(values[k], exact, rtol=1e-11, atol=1e-11 * math.sqrt(math.factorial(k)))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 5)])
+def test_shapes_follow_the_points(shape):
+    assert h.hermite(4, np.ones(shape)).shape == (5, *shape)
+    assert h.hermite_series([1.0, 2.0], np.ones(shape)).shape == shape
+
+
+@given(x=st.floats(-8, 8), t=st.floats(-1, 1))
+def test_generating_function(x, t):
+    series = np.sum(h.hermite(60, x) * t ** np.arange(61) / factorial(np.arange(61)))
+    assert series == pytest.approx(math.exp(t * x - t * t / 2), rel=1e-11, abs=1e-11)
+
+
+@given(k=st.integers(1, 20), x=st.floats(-5, 5))
+def test_derivative_rule(k, x):
+    """He_k' = k He_{k-1}, the derivative taken from the exact monomial coefficients."""
+    coefficients = exact_polynomials(k)[k]
+    slope = sum(Fraction(x) ** (j - 1) * j * c for j, c in enumerate(coefficients) if j)
+    scale = math.sqrt(math.factorial(k)) * math.exp(x * x / 4)
+    assert k * h.hermite(k, x)[k - 1] == pytest.approx(float(slope), rel=1e-12, abs=1e-12 * scale)
+
+
+@given(k=st.integers(0, 40), x=st.floats(0, 6))
+def test_parity(k, x):
+    assert h.hermite(k, -x)[k] == (-1) ** k * h.hermite(k, x)[k]
+
+
+@given(coefficients=st.lists(st.floats(-3, 3), min_size=1, max_size=12))
+def test_coefficients_of_a_series_come_back(coefficients):
+    found = h.hermite_coefficients(lambda x: h.hermite_series(coefficients, x), 13)
+    padded = np.pad(coefficients, (0, 14 - len(coefficients)))
+    scale = max(1e-3, np.sqrt(np.sum(h.hermite_powers(coefficients))))
+    # In the natural scale sqrt(k!) c_k the error is rounding, relative to the root mean square.
+    np.testing.assert_allclose((found - padded) * np.sqrt(factorial(np.arange(14))), 0, atol=1e-13 * scale)
+
+
+@pytest.mark.parametrize("p", [0, 1, 2, 6, 15, 30])
+def test_gaussian_moments(p):
+    assert h.gaussian_mean(lambda z: z**p) == pytest.approx(gaussian_moment(p), rel=1e-13, abs=1e-10)
+
+
+def test_mean_of_analytic_function():
+    assert h.gaussian_mean(np.cos) == pytest.approx(math.exp(-0.5), rel=1e-15)
+    assert h.gaussian_mean(np.exp) == pytest.approx(math.exp(0.5), rel=1e-15)
+
+
+@given(kink=st.floats(-4, 4))
+def test_mean_of_a_kinked_function(kink):
+    """E max(Z - c, 0) = density(c) - c (1 - Phi(c))."""
+    exact = mpmath.npdf(kink) - kink * mpmath.ncdf(-kink)
+    found = h.gaussian_mean(lambda z: np.maximum(z - kink, 0), kinks=(kink,))
+    assert found == pytest.approx(float(exact), rel=1e-12, abs=1e-17)
+
+
+def test_kinks_outside_the_range_are_harmless():
+    assert h.gaussian_mean(np.cos, kinks=(-40.0, 0.25, 0.25, 99.0)) == pytest.approx(
+        math.exp(-0.5), rel=1e-15
+    )
+
+
+def test_quadrature_is_shared_but_cannot_be_changed():
+    nodes, weights = h.gaussian_quadrature()
+    assert h.gaussian_quadrature(())[0] is nodes
+    assert math.isclose(weights.sum(), 1.0, rel_tol=1e-15)
+    for array in (nodes, weights):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+
+
+def test_high_orders_of_a_jump():
+    """c_k of sign is 2 He_{k-1}(0) density(0)/k! for odd k; sqrt(k!) c_k falls like k^(-3/4)."""
+    orders = np.arange(1, h.MAX_ORDER + 1, 2)
+    found = h.hermite_coefficients(np.sign, h.MAX_ORDER, (0.0,))
+    assert np.abs(found[::2]).max() < 1e-16
+    for k in orders:
+        at_zero = (-1) ** (k // 2) * mpmath.fac2(int(k) - 2)
+        exact = 2 * at_zero / mpmath.sqrt(2 * mpmath.pi * mpmath.factorial(int(k)))
+        assert found[k] * math.sqrt(math.factorial(k)) == pytest.approx(float(exact), rel=1e-13)
+
+
+@pytest.mark.parametrize("rho", [-1.0, -0.6, 0.0, 0.3, 0.9, 1.0])
+def test_correlated_mean_of_sines(rho):
+    """E[sin Z sin Z'] = sinh(rho)/e, from the characteristic function."""
+    c = h.hermite_coefficients(np.sin, 40)
+    assert h.correlated_mean(c, c, rho) == pytest.approx(math.sinh(rho) / math.e, rel=1e-13, abs=1e-16)
+
+
+@pytest.mark.parametrize("rho", [-0.7, 0.0, 0.2, 0.5])
+def test_correlated_mean_of_signs(rho):
+    """Sheppard: E[sign Z sign Z'] = (2/pi) arcsin rho; the truncated tail is below rho^151."""
+    c = h.hermite_coefficients(np.sign, h.MAX_ORDER, (0.0,))
+    assert h.correlated_mean(c, c, rho) == pytest.approx(2 / math.pi * math.asin(rho), rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("rho", [-0.7, 0.4])
+def test_correlated_mean_of_different_functions_by_double_integral(rho):
+    def integrand(u, z):
+        density = math.exp(-(z * z + u * u) / 2) / (2 * math.pi)
+        return math.tanh(z) * max(rho * z + math.sqrt(1 - rho**2) * u, 0.0) ** 2 * density
+
+    # The inner integral starts at the kink, where rho z + sqrt(1 - rho^2) u = 0.
+    def kink(z):
+        return -rho * z / math.sqrt(1 - rho**2)
+
+    exact = integrate.dblquad(integrand, -9, 9, kink, 12, epsabs=1e-11)[0]
+    f = h.hermite_coefficients(np.tanh, 60)
+    g = h.hermite_coefficients(lambda x: np.maximum(x, 0) ** 2, 80, (0.0,))
+    assert h.correlated_mean(f, g, rho) == pytest.approx(exact, abs=1e-8)
+
+
+@given(rho=st.floats(-1, 1), j=st.integers(0, 8), k=st.integers(0, 8))
+def test_correlated_mean_of_two_polynomials(rho, j, k):
+    mean = h.correlated_mean(np.eye(9)[j], np.eye(9)[k], rho)
+    assert mean == pytest.approx(math.factorial(k) * rho**k if j == k else 0.0, rel=1e-13)
+
+
+def test_correlated_mean_is_vectorised_and_takes_unequal_lengths():
+    rho = np.linspace(-1, 1, 6).reshape(2, 3)
+    np.testing.assert_allclose(h.correlated_mean([1, 2, 3], [4, 5], rho), 4 + 10 * rho, rtol=1e-14)
+
+
+@pytest.mark.parametrize("rho", [-0.8, 0.3, 1.0])
+def test_conditional_mean_by_direct_integration(rho):
+    """Given Z' = x, Z is N(rho x, 1 - rho^2): average tanh over that law."""
+    c = h.hermite_coefficients(np.tanh, 80)
+    for x in (-1.5, 0.0, 0.4, 2.0):
+        exact = h.gaussian_mean(lambda u, x=x: np.tanh(rho * x + math.sqrt(1 - rho**2) * u))
+        tolerance = 1e-12 if abs(rho) < 1 else 2e-3  # at rho = 1 nothing damps the truncated tail
+        assert h.conditional_mean(c, rho, x) == pytest.approx(exact, abs=tolerance)
+
+
+@given(rho=st.floats(-0.9, 0.9))
+def test_tower_property(rho):
+    """E[E[f(Z)|Z'] g(Z')] = E[f(Z) g(Z')]."""
+    f, g = h.hermite_coefficients(np.tanh, 50), h.hermite_coefficients(np.sin, 50)
+    joint = h.gaussian_mean(lambda x: h.conditional_mean(f, rho, x) * np.sin(x))
+    assert joint == pytest.approx(h.correlated_mean(f, g, rho), abs=1e-12)
+
+
+def test_powers_add_up_to_the_second_moment():
+    powers = h.hermite_powers(h.hermite_coefficients(np.sin, 40))
+    assert powers.sum() == pytest.approx((1 - math.exp(-2)) / 2, rel=1e-14)
+    np.testing.assert_allclose(powers[1::2], math.exp(-1) / factorial(np.arange(1, 41, 2)), atol=1e-15)
+
+
+WRONG = [
+    (lambda: h.hermite(-1, 0.0), ValueError, r"order must be an integer >= 0, got -1"),
+    (lambda: h.hermite(2.0, 0.0), TypeError, r"order must be an integer >= 0, got 2\.0"),
+    (lambda: h.hermite(True, 0.0), TypeError, r"order must be an integer >= 0, got True"),
+    (lambda: h.hermite(2, np.nan), ValueError, r"x must be finite, got nan"),
+    (lambda: h.hermite(2, "one"), TypeError, r"x must be a real number .* got 'one'"),
+    (lambda: h.hermite_series([], 1.0), ValueError, r"coefficients must hold from 1 to 151 numbers, got 0"),
+    (
+        lambda: h.hermite_series([[1.0]], 1.0),
+        ValueError,
+        r"coefficients must be a 1-D array, got shape \(1, 1\)",
+    ),
+    (lambda: h.hermite_to_monomial(151), ValueError, r"order must be an integer from 0 to 150, got 151"),
+    (lambda: h.monomial_to_hermite(-2), ValueError, r"order must be an integer >= 0, got -2"),
+    (lambda: h.hermite_coefficients(np.tanh, 151), ValueError, r"order must be an integer from 0 to 150"),
+    (lambda: h.gaussian_quadrature(0.0), ValueError, r"kinks must be a 1-D array, got shape \(\)"),
+    (lambda: h.gaussian_quadrature([np.inf]), ValueError, r"kinks must be finite, got \[inf\]"),
+    (lambda: h.gaussian_mean(lambda z: z[:3]), ValueError, r"one value for each point: got shape \(3,\)"),
+    (
+        lambda: h.gaussian_mean(lambda z: z * np.nan),
+        ValueError,
+        r"must return finite values, got nan at -13\.99",
+    ),
+    (lambda: h.correlated_mean([1], [1], 1.2), ValueError, r"rho must lie in \[-1, 1\], got 1\.2"),
+    (
+        lambda: h.correlated_mean([1], [], 0.2),
+        ValueError,
+        r"g_coefficients must hold from 1 to 151 numbers, got 0",
+    ),
+    (lambda: h.correlated_mean([np.nan], [1], 0.2), ValueError, r"f_coefficients must be finite"),
+    (lambda: h.conditional_mean([1], -3, 0.2), ValueError, r"rho must lie in \[-1, 1\], got -3"),
+    (lambda: h.hermite_powers(2.0), ValueError, r"coefficients must be a 1-D array, got shape \(\)"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), WRONG)
+def test_wrong_input_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
