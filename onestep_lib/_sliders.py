@@ -41,10 +41,9 @@ class Slider:
     def __post_init__(self) -> None:
         if len(self.values) < 2:
             raise ValueError(f"values must be two or more, got {self.values!r}")
-        if isinstance(self.values[0], str):
-            check_choice("initial", self.values[self.start], self.values)
-        else:
+        if not isinstance(self.values[0], str):
             check_real("values", self.values)
+        _ = self.start
 
     def __len__(self) -> int:
         return len(self.values)
@@ -55,7 +54,8 @@ class Slider:
         if self.initial is None:
             return len(self) // 2
         if isinstance(self.values[0], str):
-            return list(self.values).index(check_choice("initial", self.initial, self.values))
+            names = [str(value) for value in self.values]
+            return names.index(check_choice("initial", self.initial, names))
         distance = np.abs(check_real("values", self.values) - check_real("initial", self.initial))
         return int(np.argmin(distance))
 

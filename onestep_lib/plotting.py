@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,7 +45,7 @@ __all__ = [
 PANEL_SIZE = (5.4, 3.6)
 """Inches of one pair of axes: with text of 11 points a figure shrunk to a phone stays readable."""
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "axes.edgecolor": "#444444",
     "axes.facecolor": "none",
     "axes.grid": True,
@@ -89,7 +90,7 @@ def _styled() -> Iterator[None]:
 
 
 def figure(
-    rows: int = 1, columns: int = 1, *, size: tuple[float, float] | None = None, **options: object
+    rows: int = 1, columns: int = 1, *, size: tuple[float, float] | None = None, **options: Any
 ) -> tuple[Figure, Axes | np.ndarray]:
     """A figure in the style of the book, as `matplotlib.pyplot.subplots`.
 
@@ -173,14 +174,14 @@ def theory_and_simulation(
     return line, dots
 
 
-def legend(ax: Axes, **options: object) -> Legend:
+def legend(ax: Axes, **options: Any) -> Legend:
     """A legend with one entry for a theory line and its dots, and a heading that says which is which.
 
     `options` are those of `matplotlib.axes.Axes.legend`, such as loc.
     """
     dots = {container.get_label(): container for container in ax.containers}
     handles, labels = ax.get_legend_handles_labels()
-    pairs = [
+    pairs: list[Any] = [
         (handle, dots[f"_{label}"]) if f"_{label}" in dots else handle
         for handle, label in zip(handles, labels, strict=True)
     ]

@@ -18,6 +18,7 @@ def error(ridge: float, step: float) -> np.ndarray:
 def linked() -> Explorer:
     """Two sliders, two panels, all kinds of series; x, y or nothing follows a slider."""
     curves = tabulate(error, RIDGE, STEP)
+    few = curves[:, 1, ::6]
     edges = np.linspace(-3, 3, 25)
     middles = (edges[1:] + edges[:-1]) / 2
     density = tabulate(lambda step: np.exp(-((middles - step / 3) ** 2) / 2) / 2.5, STEP)
@@ -29,9 +30,7 @@ def linked() -> Explorer:
                 [
                     Line(X, curves, label="theory", sliders=("ridge", "step"), colour="blue"),
                     Line(X, curves.swapaxes(0, 1), sliders=("step", "ridge"), dash="dotted"),
-                    Dots(
-                        X[::6], curves[:, 1, ::6], 0.1 * curves[:, 1, ::6], label="± 2 s.e.", sliders="ridge"
-                    ),
+                    Dots(X[::6], few, 0.1 * few, label="± 2 s.e.", sliders="ridge"),
                     HLine(curves[:, :, 0], sliders=("ridge", "step")),
                     VLine(1.0, label="N = n"),
                 ],

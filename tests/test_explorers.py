@@ -191,7 +191,7 @@ def test_tabulate_puts_sliders_before_points():
     assert table.shape == (9, 5, 60)
     assert np.array_equal(table[3, 1], RIDGE.values[3] + STEP.values[1] * X)
     with pytest.raises(ValueError, match="one shape"):
-        tabulate(lambda step: X[X > step], STEP)
+        tabulate(lambda step: X[step < X], STEP)
 
 
 def test_slider_starts_near_its_initial_value():
@@ -230,6 +230,9 @@ def explorer_of(*series, **options):
     return Explorer("t", [RIDGE, STEP], [Panel(series, "x", "y", alt="words", **options)])
 
 
+PLAIN = Panel([Line(X, X)], "x", "y", alt="words")
+
+
 REFUSED = {
     "too heavy": (
         lambda: explorer_of(Line(np.arange(2000), np.ones((9, 5, 2000)), sliders=("ridge", "step"))),
@@ -254,15 +257,13 @@ REFUSED = {
     "one value": (lambda: Slider("s", [1.0]), "two or more"),
     "unknown initial": (lambda: Slider("s", ["a", "b"], initial="c"), "initial.*'c'"),
     "same names": (
-        lambda: Explorer("t", [STEP, STEP], [Panel([Line(X, X)], "x", "y", alt="w")]),
+        lambda: Explorer("t", [STEP, STEP], [PLAIN]),
         "different names",
     ),
-    "no slider": (lambda: Explorer("t", [], [Panel([Line(X, X)], "x", "y", alt="w")]), "sliders"),
+    "no slider": (lambda: Explorer("t", [], [PLAIN]), "sliders"),
     "no panel": (lambda: Explorer("t", [STEP], []), "panels"),
     "readout": (
-        lambda: Explorer(
-            "t", [STEP], [Panel([Line(X, X)], "x", "y", alt="w")], [Readout("r", np.ones(4), "step")]
-        ),
+        lambda: Explorer("t", [STEP], [PLAIN], [Readout("r", np.ones(4), "step")]),
         r"readout 'r'.*\(5,\).*\(4,\)",
     ),
 }

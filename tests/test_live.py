@@ -115,5 +115,5 @@ def test_bad_input_is_refused_by_name():
         live(simulate, SLIDERS, alt="")
     with pytest.raises(ValueError, match="run must return a figure"):
         live(lambda width, name: None, SLIDERS, alt="words")
-    with pytest.raises(TypeError, match="run must draw.*'text'"):
+    with pytest.raises(TypeError, match=r"run must draw.*'text'"):
         live(lambda width, name: "text", SLIDERS, alt="words")
