@@ -1,0 +1,443 @@
+r"""Ridge regression on spiked random features: the losses for any finite vocabulary of spikes.
+
+A feature is :math:`\phi_j(x)=\sigma(w_j\cdot x+u_j\kappa)` with :math:`\kappa=v\cdot x`, :math:`|v|=1`,
+random bulk rows w_j (their component along v included) and a spike :math:`u_j\in\{u_1,\dots,u_G\}` with
+fractions :math:`\pi_g`, independent of w_j. Labels are any function of :math:`\kappa` and one more
+direction. The fit is the ridge regression of :mod:`onestep_lib.settings`, n = d/phi, N = d/psi.
+
+Given the resolvent of :mod:`onestep_lib.spiked_resolvent` (its c, D, Lambda, K, J and
+:math:`a=n/N`), with :math:`\nu=\frac d2\mathrm{Var}|w|^2`,
+
+.. math:: (M,S,T)=\arg\min\ a\langle D(h_0-F_0)^2\rangle+\sum_g\frac{S_g^2+T_g^2}{c_g},\quad
+          F_0=\sum_g\big[M_g\mu_{0,g}+S_g\,\kappa\,\mu_{1,g}+T_g\sqrt{\nu/2}\,m_{2,g}\big],
+
+m is the learned part along :math:`\theta_\perp`, Q and N (second moments of the readout) solve a linear
+system, and
+
+.. math:: \mathbb E[(y-f)^2|\kappa]=E=(h_0-F_0)^2+\mathrm{Var}(y|\kappa)-2h_1\,m\cdot\mu_1
+          +\mu_1^\top Q\,\mu_1+\sum_g\mu_{2,g}^2N_g,
+
+   \text{test}=\langle E\rangle,\qquad \text{train}=\langle D^2E\rangle,\qquad
+   \text{objective}=\text{train}+\text{ridge}\sum_gN_g .
+
+(Cui et al., arXiv 2402.04980, for a uniform or finite vocabulary; with the channels S and T, the finite-d
+penalty and the bulk spectra derived in chapter 8.)
+
+Functions
+---------
+spiked_losses       losses at one or many (phi, psi, ridge)
+solve_spiked        one point, with every order parameter
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onestep_lib._checks import check_count, check_nonnegative, check_positive, check_real, check_vector
+from onestep_lib.activations import Activation, Target
+from onestep_lib.conditional_means import (
+    KappaGrid,
+    TargetMeans,
+    TwoIndexTarget,
+    feature_means,
+    kappa_grid,
+    target_means,
+)
+from onestep_lib.convergence import ConvergenceError
+from onestep_lib.settings import Losses
+from onestep_lib.spiked_resolvent import Bulk, FeatureTable, Resolvent, isotropic_bulk, solve_resolvent
+
+__all__ = ["SpikedFeatures", "SpikedSolution", "SpikedTable", "solve_spiked", "spiked_losses", "tabulate"]
+
+_QUADRATURE_TOLERANCE = 1e-12
+_REFINEMENTS = 24
+_PASSES = 60
+_PASS_TOLERANCE = 1e-12
+# Singular values of the mean part below this are collinear columns.
+_COLLINEAR = 1e-13
+
+
+@dataclass(frozen=True)
+class SpikedFeatures:
+    r"""Spiked random features and their target.
+
+    Parameters
+    ----------
+    activation : Activation
+    spikes : array_like, shape (G,)
+        The spike strengths u_g.
+    fractions : array_like, shape (G,)
+        The fractions pi_g > 0 of the neurons, summing to 1.
+    target : Target or TwoIndexTarget
+    alignment : float
+        :math:`\gamma=v\cdot\theta` in [-1, 1], for a single-index target.
+    noise : float
+        Standard deviation of the label noise.
+    scales : array_like, shape () or (G,)
+        Bulk scales :math:`c_g`: the limit of :math:`|w_j|`.
+    row_variance : array_like, shape () or (G,)
+        :math:`\nu=\frac d2\mathrm{Var}|w|^2/c^4`: 1 for Gaussian rows, 0 for rows on a sphere.
+    bulk : Bulk, optional
+        Spectral data of the bulk rows; isotropic if omitted.
+    """
+
+    activation: Activation
+    spikes: np.ndarray
+    fractions: np.ndarray
+    target: Target | TwoIndexTarget
+    alignment: float = 0.0
+    noise: float = 0.0
+    scales: np.ndarray | float = 1.0
+    row_variance: np.ndarray | float = 1.0
+    bulk: Bulk | None = None
+
+    def __post_init__(self) -> None:
+        spikes = np.atleast_1d(check_real("spikes", self.spikes))
+        fractions = np.atleast_1d(check_positive("fractions", self.fractions))
+        check_vector("fractions", fractions, spikes.size)
+        if abs(fractions.sum() - 1) > 1e-9:
+            raise ValueError(f"fractions must sum to 1, got {self.fractions!r}")
+        if not -1 <= self.alignment <= 1:
+            raise ValueError(f"alignment must lie in [-1, 1], got {self.alignment!r}")
+        scales = np.broadcast_to(check_positive("scales", self.scales), spikes.shape)
+        variance = np.broadcast_to(check_nonnegative("row_variance", self.row_variance), spikes.shape)
+        if self.bulk is not None and self.bulk.scales.shape != (spikes.size, self.bulk.weights.size):
+            raise ValueError(
+                f"bulk.scales must have one row a group and one column a bin, ({spikes.size}, "
+                f"{self.bulk.weights.size}), got {self.bulk.scales.shape}"
+            )
+        checked = {
+            "spikes": check_vector("spikes", spikes),
+            "fractions": fractions / fractions.sum(),
+            "noise": float(check_nonnegative("noise", self.noise)),
+            "scales": scales,
+            "row_variance": variance,
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def table(self) -> SpikedTable:
+        """The functions of kappa on the default grid, computed once."""
+        gamma = self.alignment
+        rho = np.sqrt((1 - gamma) * (1 + gamma))
+        kinks = () if isinstance(self.target, TwoIndexTarget) or gamma == 0 else self.target.kinks
+        width = rho / abs(gamma) if gamma else 0.0
+        return tabulate(self, kappa_grid([kink / gamma for kink in kinks], width))
+
+
+@dataclass(frozen=True)
+class SpikedTable:
+    r"""A model's functions of :math:`\kappa` on a grid.
+
+    Parameters
+    ----------
+    model : SpikedFeatures
+    grid : KappaGrid
+    features : FeatureTable
+    labels : TargetMeans
+    columns : ndarray, shape (3G, K)
+        :math:`\mu_{0,g}`, then :math:`\kappa\mu_{1,g}`, then :math:`\sqrt{\nu_g/2}\,m_{2,g}`.
+    """
+
+    model: SpikedFeatures
+    grid: KappaGrid
+    features: FeatureTable
+    labels: TargetMeans
+    columns: np.ndarray
+
+
+def tabulate(model: SpikedFeatures, grid: KappaGrid) -> SpikedTable:
+    """Return the model's functions of kappa on a grid."""
+    kappa = grid.nodes
+    means = feature_means(model.activation, model.spikes, kappa, model.scales)
+    labels = target_means(model.target, kappa, model.alignment, model.noise)
+    rows = np.sqrt(model.row_variance / 2)[:, None] * means.m2
+    columns = np.concatenate([means.mu0, kappa * means.mu1, rows])
+    bulk = isotropic_bulk(model.spikes.size) if model.bulk is None else model.bulk
+    features = FeatureTable(means, grid.weights, model.fractions, bulk)
+    return SpikedTable(model, grid, features, labels, columns)
+
+
+@dataclass(frozen=True)
+class SpikedSolution:
+    r"""One point, with its order parameters.
+
+    Parameters
+    ----------
+    train, test, objective : float
+    M, S, T, m, N : ndarray, shape (G,)
+        :math:`M_g=\frac1{\sqrt N}\sum_{j\in g}a_j`, S and m the parts of
+        :math:`s_g=\frac1{\sqrt N}\sum_{j\in g}a_jw_j` along v and :math:`\theta_\perp`, T the one along the
+        row lengths, :math:`N_g=\frac1N\sum_{j\in g}a_j^2`, for :math:`a=\sqrt N\hat a`.
+    Q : ndarray, shape (G, G)
+        Overlaps of the :math:`s_g` across v.
+    error : ndarray, shape (K,)
+        :math:`E(\kappa)` on the grid of `table`.
+    resolvent : Resolvent
+    table : SpikedTable
+        With the grid that the solution needed.
+    """
+
+    train: float
+    test: float
+    objective: float
+    M: np.ndarray
+    S: np.ndarray
+    T: np.ndarray
+    m: np.ndarray
+    Q: np.ndarray
+    N: np.ndarray
+    error: np.ndarray
+    resolvent: Resolvent
+    table: SpikedTable
+
+
+@dataclass(frozen=True)
+class _Ratios:
+    """alpha = n/d, beta = N/d, the cavity's penalty, and 1/d (0: infinite d)."""
+
+    alpha: float
+    beta: float
+    ridge: float
+    inverse_d: float
+    leverage: bool
+
+    @property
+    def penalty(self) -> float:
+        return self.ridge * self.alpha / self.beta
+
+
+def spiked_losses(
+    model: SpikedFeatures,
+    phi: ArrayLike,
+    psi: ArrayLike,
+    ridge: ArrayLike,
+    d: int | None = None,
+    leverage: bool = False,
+) -> Losses:
+    r"""Return the losses of ridge regression on spiked random features; phi, psi, ridge broadcast.
+
+    Parameters
+    ----------
+    model : SpikedFeatures
+    phi, psi : array_like
+        d/n and d/N, > 0.
+    ridge : array_like
+        The penalty > 0, in the normalisation of :mod:`onestep_lib.settings`.
+    d : int, optional
+        Keep the leading correction of finite d, the penalty :math:`\sum_gM_g^2/(d\,c_g)` on the mean part.
+    leverage : bool
+        With `d`, keep also the O(1/d) leverage of the mean part.
+
+    Returns
+    -------
+    Losses
+        Arrays of the broadcast shape (floats for scalars).
+
+    Raises
+    ------
+    ValueError, TypeError
+        For arguments outside these ranges.
+    ConvergenceError
+        If a fixed point or a quadrature does not reach its tolerance (1e-11, 1e-12).
+    """
+    points = np.broadcast_arrays(
+        check_positive("phi", phi), check_positive("psi", psi), check_positive("ridge", ridge)
+    )
+    values = np.empty((3, points[0].size))
+    solution = None
+    for i, (one_phi, one_psi, one_ridge) in enumerate(zip(*(p.ravel() for p in points), strict=True)):
+        solution = solve_spiked(model, one_phi, one_psi, one_ridge, d, leverage, near=solution)
+        values[:, i] = solution.train, solution.test, solution.objective
+    if points[0].ndim == 0:
+        return Losses(*(float(value) for value in values[:, 0]))
+    return Losses(*values.reshape(3, *points[0].shape))
+
+
+def solve_spiked(
+    model: SpikedFeatures,
+    phi: float,
+    psi: float,
+    ridge: float,
+    d: int | None = None,
+    leverage: bool = False,
+    near: SpikedSolution | None = None,
+) -> SpikedSolution:
+    """Solve one point; the arguments are those of `spiked_losses`.
+
+    `near` is the solution of a neighbouring point of the same model, whose grid and fixed point start
+    this one. The grid of kappa is refined until every average is good to 1e-12.
+    """
+    named = (("phi", phi), ("psi", psi), ("ridge", ridge))
+    phi, psi, ridge = (float(check_positive(name, value)) for name, value in named)
+    if leverage and d is None:
+        raise ValueError("leverage=True needs d: the leverage of the mean part is O(1/d)")
+    ratios = _Ratios(1 / phi, 1 / psi, ridge, 0.0 if d is None else 1 / check_count("d", d), leverage)
+    table = model.table if near is None else near.table
+    start = None if near is None else (near.resolvent.c, near.resolvent.V)
+    for _ in range(_REFINEMENTS):
+        solution = _solve_on(table, ratios, start)
+        coarse = _unresolved(solution)
+        if not np.any(coarse):
+            return solution
+        grid = table.grid.split(coarse)
+        start = (solution.resolvent.c, np.interp(grid.nodes, table.grid.nodes, solution.resolvent.V))
+        table = tabulate(model, grid)
+    at = {"spikes": model.spikes.tolist(), "phi": phi, "psi": psi, "ridge": ridge}
+    raise ConvergenceError("spiked_features (quadrature over kappa)", float(np.sum(coarse)), at)
+
+
+def _unresolved(solution: SpikedSolution) -> np.ndarray:
+    """The panels of kappa on which some average is not good to the tolerance."""
+    table, D = solution.table, solution.resolvent.D
+    power = table.model.fractions @ (table.features.means.mu1**2 + table.features.means.mu2_sq)
+    values = np.stack([D * power, solution.error, D**2 * solution.error])
+    total = np.abs(values @ table.grid.weights)
+    errors = table.grid.errors(values)
+    return np.any(errors > _QUADRATURE_TOLERANCE * total[:, None], axis=0)
+
+
+def _solve_on(
+    table: SpikedTable, ratios: _Ratios, start: tuple[np.ndarray, np.ndarray] | None
+) -> SpikedSolution:
+    if not ratios.leverage:
+        resolvent = solve_resolvent(table.features, ratios.alpha, ratios.beta, ratios.penalty, start)
+        return _second_moments(table, ratios, resolvent, _mean_part(table, ratios, resolvent))
+    # The leverage of the mean part adds to V; each pass changes it by a factor O(1/d).
+    bulk = table.features.bulk
+    weights = bulk.weights - bulk.vv * ratios.inverse_d
+    extra = np.zeros_like(table.grid.weights)
+    change = np.inf
+    for _ in range(_PASSES):
+        resolvent = solve_resolvent(
+            table.features, ratios.alpha, ratios.beta, ratios.penalty, start, extra, weights
+        )
+        mean = _mean_part(table, ratios, resolvent)
+        new = ratios.inverse_d / ratios.beta * np.sum((mean.half_inverse @ table.columns) ** 2, axis=0)
+        change = float(np.max(np.abs(new - extra) * resolvent.D))
+        if change < _PASS_TOLERANCE:
+            return _second_moments(table, ratios, resolvent, mean)
+        extra, start = new, (resolvent.c, resolvent.V)
+    raise ConvergenceError("spiked_features (leverage)", change, {"ratios": ratios})
+
+
+@dataclass(frozen=True)
+class _MeanPart:
+    """Steps B and C: coefficients (3G,), F_0, tau and m, the penalty matrix, and A^-1 = half^T half."""
+
+    coefficients: np.ndarray
+    fitted: np.ndarray
+    tau: np.ndarray
+    m_hat: np.ndarray
+    m: np.ndarray
+    penalty: np.ndarray
+    half_inverse: np.ndarray
+
+
+def _mean_part(table: SpikedTable, ratios: _Ratios, resolvent: Resolvent) -> _MeanPart:
+    bulk, c, D = table.features.bulk, resolvent.c, resolvent.D
+    mass = ratios.alpha / ratios.beta * table.grid.weights * D
+    m_hat = table.features.means.mu1 @ (mass * table.labels.h1)
+    K_vv, K_vt, K_tt = (np.einsum("k,kgh->gh", part, resolvent.K) for part in (bulk.vv, bulk.vt, bulk.tt))
+    if bulk.weights.size == 1:
+        along = np.diag(1 / (c * bulk.scales[:, 0]))
+        inverse = along + resolvent.Lambda
+    else:
+        inverse = np.linalg.inv(K_vv)
+        along = (inverse + inverse.T) / 2 - resolvent.Lambda
+    G = c.size
+    penalty = np.zeros((3 * G, 3 * G))
+    penalty[:G, :G] = np.diag(ratios.inverse_d / c)
+    penalty[G : 2 * G, G : 2 * G] = along
+    penalty[2 * G :, 2 * G :] = np.diag(1 / c)
+    pull = np.zeros(3 * G)
+    pull[G : 2 * G] = inverse @ K_vt @ m_hat
+    coefficients, half_inverse = _least_squares(table.columns, table.labels.h0, mass, penalty, pull)
+    tau = inverse @ (coefficients[G : 2 * G] - K_vt @ m_hat)
+    m = K_vt.T @ tau + K_tt @ m_hat
+    return _MeanPart(coefficients, coefficients @ table.columns, tau, m_hat, m, penalty, half_inverse)
+
+
+def _least_squares(
+    columns: np.ndarray, values: np.ndarray, mass: np.ndarray, penalty: np.ndarray, pull: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise sum mass (values - x columns)^2 + x P x - 2 x pull; return x and half with half^T half = A^-1.
+
+    Columns may be collinear (r = 0, or an odd activation with spikes +-r): the fit is unique, x is the
+    one of smallest scaled norm.
+    """
+    root = np.sqrt(mass)
+    levels, vectors = np.linalg.eigh(penalty)
+    levels = np.sqrt(np.maximum(levels, 0.0))
+    design = np.concatenate([(root * columns).T, levels[:, None] * vectors.T])
+    pulled = np.divide(vectors.T @ pull, levels, out=np.zeros_like(pull), where=levels > 0)
+    aim = np.concatenate([root * values, pulled])
+    norms = np.linalg.norm(design, axis=0)
+    norms = np.where(norms > 0, norms, 1.0)
+    left, singular, right = np.linalg.svd(design / norms, full_matrices=False)
+    kept = singular > _COLLINEAR * singular[0]
+    inverse = np.divide(1.0, singular, out=np.zeros_like(singular), where=kept)
+    half = inverse[:, None] * right / norms
+    return (left.T @ aim) @ half, half
+
+
+def _second_moments(
+    table: SpikedTable, ratios: _Ratios, resolvent: Resolvent, mean: _MeanPart
+) -> SpikedSolution:
+    r"""Step D: (Q, N) solve :math:`(I-t')y=` source, and the losses follow."""
+    pairs, means = table.features.pairs, table.features.means
+    labels, weights, D = table.labels, table.grid.weights, resolvent.D
+    M, S, T = np.split(mean.coefficients, 3)
+    fixed = (labels.h0 - mean.fitted) ** 2 + labels.variance - 2 * labels.h1 * (mean.m @ means.mu1)
+    Q0, T0 = _sources(table, ratios, resolvent, mean)
+    gain = resolvent.c**2 / (ratios.beta * table.model.fractions)
+    source = np.concatenate([pairs.vector(Q0), gain * T0])
+    forcing = ratios.alpha / ratios.beta**2 * resolvent.response @ (table.features.moments * weights * D**2)
+    extra = np.zeros_like(D)
+    for _ in range(_PASSES):
+        y = np.linalg.solve(resolvent.jacobian, source + forcing @ (fixed + extra))
+        error = fixed + extra + y @ table.features.counted
+        new = _extra_error(table, ratios, D, mean, y[pairs.size :], error) if ratios.leverage else extra
+        change = float(np.max(np.abs(new - extra) / np.max(np.abs(error))))
+        if change < _PASS_TOLERANCE:
+            break
+        extra = new
+    else:
+        raise ConvergenceError("spiked_features (leverage of the error)", change, {"ratios": ratios})
+    Q, N = pairs.matrix(y[: pairs.size]), y[pairs.size :]
+    train, test = float(weights @ (D**2 * error)), float(weights @ error)
+    objective = train + ratios.ridge * float(N.sum())
+    return SpikedSolution(train, test, objective, M, S, T, mean.m, Q, N, error, resolvent, table)
+
+
+def _sources(
+    table: SpikedTable, ratios: _Ratios, resolvent: Resolvent, mean: _MeanPart
+) -> tuple[np.ndarray, np.ndarray]:
+    """The parts of Q and of T_gg (the variance of the dual field) that do not depend on Q and N."""
+    bulk = table.features.bulk
+    M, S, T = np.split(mean.coefficients, 3)
+    forces = np.stack([mean.tau, mean.m_hat])
+    overlaps = np.array([[bulk.vv, bulk.vt], [bulk.vt, bulk.tt]])
+    moved = np.einsum("kgh,ah->kag", resolvent.K, forces)
+    pulled = np.einsum("khg,ah->kag", resolvent.J, forces)
+    Q0 = np.einsum("abk,kag,kbh->gh", overlaps, moved, moved) - np.outer(S, S)
+    T0 = np.einsum("abk,gk,kag,kbg->g", overlaps, bulk.scales, pulled, pulled)
+    return Q0, T0 + (T**2 + ratios.inverse_d * M**2) / resolvent.c**2
+
+
+def _extra_error(
+    table: SpikedTable, ratios: _Ratios, D: np.ndarray, mean: _MeanPart, N: np.ndarray, error: np.ndarray
+) -> np.ndarray:
+    """The variance of the mean part at finite d, a function of kappa."""
+    bulk = table.features.bulk
+    sampled = ratios.alpha / ratios.beta**2 * ratios.inverse_d * table.grid.weights * D**2 * error
+    inner = (table.columns * sampled) @ table.columns.T
+    variances = np.concatenate([N, N * (bulk.scales @ bulk.vv) * ratios.inverse_d, N * ratios.inverse_d])
+    inner += (mean.penalty * variances) @ mean.penalty
+    projected = mean.half_inverse.T @ (mean.half_inverse @ table.columns)
+    return np.einsum("ak,ab,bk->k", projected, inner, projected)

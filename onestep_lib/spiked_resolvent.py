@@ -1,0 +1,352 @@
+r"""The resolvent of spiked random features: one concave fixed point, solved by Newton from above.
+
+Groups g of neurons (fraction :math:`\pi_g` of N) have features with the conditional means
+:math:`\mu_{1,g}(\kappa),\mu_{2,g}^2(\kappa)` of :mod:`onestep_lib.conditional_means`; the bulk rows of
+group g have the covariance :math:`\sum_ks_g(k)\,e_ke_k^\top/d` in one common basis, with weights
+:math:`w_k` (one bin, s = 1: isotropic). With :math:`a=\alpha/\beta=n/N` and
+:math:`C_k=\mathrm{diag}(c_gs_g(k))`,
+
+.. math::
+   D=\frac1{1+V},\quad \Lambda_{gh}=a\langle D\mu_{1,g}\mu_{1,h}\rangle,\quad
+   \Omega_g=\lambda+a\langle D\mu_{2,g}^2\rangle,\quad
+   K_k=(C_k^{-1}+\Lambda)^{-1},\quad J_k=(I+C_k\Lambda)^{-1},
+
+   R_g=\sum_kw_ks_g(k)[\Lambda J_k]_{gg},\quad c_g=\frac{\beta\pi_g}{\Omega_g+R_g},\quad
+   V(\kappa)=\frac1\beta\Big[\sum_kw_k\,\mu_1^\top K_k\mu_1+\sum_gc_g\mu_{2,g}^2\Big],
+
+averages over :math:`\kappa\sim N(0,1)` (Cui et al., arXiv 2402.04980, by a cavity argument; derived in
+chapter 8). The penalty here is that paper's, :math:`\lambda=\text{ridge}\cdot\alpha/\beta`.
+
+The map :math:`(V,c)\mapsto(V',c')` is monotone and concave (it is made of parallel sums of matrices), so
+Newton's method started above the fixed point falls to it monotonically, whatever the parameters; and
+its matrix :math:`I-t'` is the one of the linear equations for the second moments.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import brentq
+
+from onestep_lib.conditional_means import FeatureMeans
+from onestep_lib.convergence import ConvergenceError
+
+__all__ = ["Bulk", "FeatureTable", "Resolvent", "isotropic_bulk", "solve_resolvent"]
+
+_ITERATIONS = 120
+_TOLERANCE = 1e-11
+# Rounding may lift an iterate above or below the monotone sequence by this much.
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Bulk:
+    r"""Spectral data of the bulk rows in one orthonormal basis e_k, gathered in B bins.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (B,)
+        Fractions w_k of the basis, summing to 1.
+    vv, vt, tt : ndarray, shape (B,)
+        :math:`(v\cdot e_k)^2`, :math:`(v\cdot e_k)(\theta_\perp\cdot e_k)` and
+        :math:`(\theta_\perp\cdot e_k)^2`, summing to 1, 0 and 1.
+    scales : ndarray, shape (G, B)
+        The variances s_g(k) of the groups, :math:`\sum_kw_ks_g(k)=1` (the bulk scale is in the
+        conditional means).
+    """
+
+    weights: np.ndarray
+    vv: np.ndarray
+    vt: np.ndarray
+    tt: np.ndarray
+    scales: np.ndarray
+
+
+def isotropic_bulk(groups: int) -> Bulk:
+    """Return the bulk with one bin: covariance I/d for every group."""
+    one = np.ones(1)
+    return Bulk(one, one, np.zeros(1), one, np.ones((groups, 1)))
+
+
+class _Pairs:
+    """Symmetric G x G matrices as vectors of their P = G(G+1)/2 entries."""
+
+    def __init__(self, groups: int) -> None:
+        self.rows, self.cols = np.triu_indices(groups)
+        self.multiplicity = np.where(self.rows == self.cols, 1.0, 2.0)
+        self.size = self.rows.size
+        self.groups = groups
+
+    def vector(self, matrix: np.ndarray) -> np.ndarray:
+        return matrix[..., self.rows, self.cols]
+
+    def matrix(self, vector: np.ndarray) -> np.ndarray:
+        full = np.empty((self.groups, self.groups))
+        full[self.rows, self.cols] = vector
+        full[self.cols, self.rows] = vector
+        return full
+
+
+@dataclass(frozen=True)
+class FeatureTable:
+    r"""What stays fixed while alpha, beta and lambda vary.
+
+    Parameters
+    ----------
+    means : FeatureMeans, arrays of shape (G, K)
+    weights : ndarray, shape (K,)
+        Weights of the averages over kappa.
+    fractions : ndarray, shape (G,)
+    bulk : Bulk
+    moments : ndarray, shape (P + G, K)
+        :math:`\mu_{1,g}\mu_{1,h}` for the P = G(G + 1)/2 pairs g <= h, then :math:`\mu_{2,g}^2`; `counted`
+        has the pairs g < h twice.
+    """
+
+    means: FeatureMeans
+    weights: np.ndarray
+    fractions: np.ndarray
+    bulk: Bulk
+    pairs: _Pairs = field(init=False, repr=False)
+    moments: np.ndarray = field(init=False, repr=False)
+    counted: np.ndarray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        pairs = _Pairs(self.fractions.size)
+        products = self.means.mu1[pairs.rows] * self.means.mu1[pairs.cols]
+        moments = np.concatenate([products, self.means.mu2_sq])
+        multiplicity = np.append(pairs.multiplicity, np.ones(pairs.groups))
+        object.__setattr__(self, "pairs", pairs)
+        object.__setattr__(self, "moments", moments)
+        object.__setattr__(self, "counted", multiplicity[:, None] * moments)
+
+
+@dataclass(frozen=True)
+class Resolvent:
+    r"""The fixed point, and the linear response around it.
+
+    Parameters
+    ----------
+    c : ndarray, shape (G,)
+    V, D : ndarray, shape (K,)
+    Lambda : ndarray, shape (G, G)
+    Omega : ndarray, shape (G,)
+    K, J : ndarray, shape (B, G, G)
+        :math:`K_k` and :math:`J_k`.
+    response : ndarray, shape (P + G, P + G)
+        Minus the derivative of (pairs of Gamma, c) in (pairs of Lambda, Omega).
+    coupling : ndarray, shape (P + G, G)
+        The derivative of (pairs of Gamma, c) in c.
+    jacobian : ndarray, shape (P + G, P + G)
+        :math:`I-t'`.
+    iterations : int
+        Newton steps taken.
+    """
+
+    c: np.ndarray
+    V: np.ndarray
+    D: np.ndarray
+    Lambda: np.ndarray
+    Omega: np.ndarray
+    K: np.ndarray
+    J: np.ndarray
+    response: np.ndarray
+    coupling: np.ndarray
+    jacobian: np.ndarray
+    iterations: int
+
+
+def solve_resolvent(
+    features: FeatureTable,
+    alpha: float,
+    beta: float,
+    penalty: float,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+    leverage: np.ndarray | float = 0.0,
+    weights: np.ndarray | None = None,
+) -> Resolvent:
+    r"""Solve for the fixed point (c, V).
+
+    Parameters
+    ----------
+    features : FeatureTable
+    alpha, beta, penalty : float
+        n/d, N/d and :math:`\lambda=\text{ridge}\cdot\alpha/\beta`, all > 0.
+    start : (c, V), optional
+        A guess, such as the solution of a neighbouring problem.
+    leverage : ndarray, shape (K,), or 0
+        A fixed addition to V.
+    weights : ndarray, shape (B,), optional
+        Weights of the bins in place of ``features.bulk.weights``.
+
+    Raises
+    ------
+    ConvergenceError
+        If after 120 steps (c, V) still moves by more than 1e-11 (relative to c and 1 + V), unless its
+        residual is below 1e-11 and rounding alone moves it.
+    """
+    weights = features.bulk.weights if weights is None else weights
+    problem = (features, alpha, beta, penalty, leverage, weights)
+    c, V = _scalar_start(features, alpha, beta, penalty) if start is None else start
+    solution, _ = _newton(*problem, c, V, strict=True)
+    if solution is None:
+        solution, _ = _newton(*problem, 4 * c, 4 * V, strict=True)
+    if solution is None:
+        solution, residual = _newton(*problem, *_upper_start(features, beta, penalty), strict=False)
+    if solution is None:
+        at = {"alpha": alpha, "beta": beta, "penalty": penalty, "fractions": features.fractions.tolist()}
+        raise ConvergenceError("spiked_resolvent", residual, at)
+    return solution
+
+
+def _newton(
+    features: FeatureTable,
+    alpha: float,
+    beta: float,
+    penalty: float,
+    leverage: np.ndarray | float,
+    weights: np.ndarray,
+    c: np.ndarray,
+    V: np.ndarray,
+    strict: bool,
+) -> tuple[Resolvent | None, float]:
+    """Newton's method; None if it leaves the monotone sequence (if strict) or runs out of steps."""
+    pairs = features.pairs.size
+    change = np.inf
+    for iteration in range(_ITERATIONS):
+        point = _evaluate(features, alpha, beta, penalty, weights, c, V)
+        rise_c, rise_V = point.next_c - c, point.next_V + leverage - V
+        residuals = np.append(rise_V / (1 + V), rise_c / c)
+        if strict and iteration and np.max(residuals) > _SLACK:
+            return None, change
+        # The step is the residual plus the response of (Gamma, c) to the whole step.
+        pushed = alpha / beta * point.response @ (features.moments @ (features.weights * point.D**2 * rise_V))
+        pushed += point.coupling @ rise_c
+        answer = np.linalg.solve(point.jacobian, pushed)
+        step_c = rise_c + answer[pairs:]
+        step_V = rise_V + answer @ features.counted / beta
+        last, change = change, float(max(np.max(np.abs(step_c) / c), np.max(np.abs(step_V) / (1 + V))))
+        # Where I - t' is nearly singular (n = N, lambda -> 0), rounding keeps the step from falling on.
+        stalled = last < 1e-6 and change > last / 4 and np.max(np.abs(residuals)) < _TOLERANCE
+        if change < _TOLERANCE or stalled:
+            return Resolvent(
+                c, V, point.D, point.Lambda, point.Omega, point.K, point.J,
+                point.response, point.coupling, point.jacobian, iteration + 1,
+            ), change  # fmt: skip
+        c, V = c + step_c, V + step_V
+        if not (np.all(c > 0) and np.all(V >= 0)):
+            return None, change
+    return None, change
+
+
+@dataclass(frozen=True)
+class _Point:
+    """The map and its derivative at one (c, V)."""
+
+    next_c: np.ndarray
+    next_V: np.ndarray
+    D: np.ndarray
+    Lambda: np.ndarray
+    Omega: np.ndarray
+    K: np.ndarray
+    J: np.ndarray
+    response: np.ndarray
+    coupling: np.ndarray
+    jacobian: np.ndarray
+
+
+def _evaluate(
+    features: FeatureTable,
+    alpha: float,
+    beta: float,
+    penalty: float,
+    weights: np.ndarray,
+    c: np.ndarray,
+    V: np.ndarray,
+) -> _Point:
+    pairs, scales = features.pairs, features.bulk.scales
+    D = 1 / (1 + V)
+    averages = alpha / beta * (features.moments @ (features.weights * D))
+    Lambda, Omega = pairs.matrix(averages[: pairs.size]), penalty + averages[pairs.size :]
+    # K = C^1/2 (I + B)^-1 C^1/2 with B = C^1/2 Lambda C^1/2, through the Cholesky factor L of I + B:
+    # V is then a sum of squares, exact even where B is huge in one direction (c_{>1} -> 0).
+    C = (scales * c[:, None]).T
+    root = np.sqrt(C)
+    B = root[:, :, None] * Lambda * root[:, None, :]
+    eye = np.eye(pairs.groups)
+    factor = np.linalg.inv(np.linalg.cholesky(eye + B))
+    inverse = np.swapaxes(factor, 1, 2) @ factor
+    K = root[:, :, None] * inverse * root[:, None, :]
+    J = root[:, :, None] * inverse / root[:, None, :]
+    pull = (eye - inverse) / (root[:, :, None] * root[:, None, :])
+    R = np.einsum("k,gk,kgg->g", weights, scales, pull)
+    next_c = beta * features.fractions / (Omega + R)
+    tall = (np.sqrt(weights)[:, None, None] * factor * root[:, None, :]).reshape(-1, pairs.groups)
+    next_V = (np.sum((tall @ features.means.mu1) ** 2, axis=0) + next_c @ features.means.mu2_sq) / beta
+    response, coupling = _response(features, weights, next_c**2 / (beta * features.fractions), K, J, pull)
+    hessian = (features.moments * (features.weights * D**2)) @ features.counted.T
+    jacobian = np.eye(pairs.size + pairs.groups) - alpha / beta**2 * response @ hessian
+    jacobian[:, pairs.size :] -= coupling
+    return _Point(next_c, next_V, D, Lambda, Omega, K, J, response, coupling, jacobian)
+
+
+def _response(
+    features: FeatureTable,
+    weights: np.ndarray,
+    gain: np.ndarray,
+    K: np.ndarray,
+    J: np.ndarray,
+    pull: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minus the derivative of (pairs of Gamma, c) in (pairs of Lambda, Omega), and the one in c."""
+    pairs, scales = features.pairs, features.bulk.scales
+    G, bins = pairs.groups, weights.size
+    g, h = pairs.rows, pairs.cols
+    flat = K.reshape(bins, G * G)
+    square = ((weights * flat.T) @ flat).reshape(G, G, G, G)
+    direct = square[g[:, None], g, h[:, None], h]
+    crossed = square[g[:, None], h, h[:, None], g]
+    gamma_by_lambda = (direct + crossed) * (pairs.multiplicity / 2)
+    # sum_k w_k s_h(k) J_ah J_bh: Gamma_ab by c_h, and (transposed) R_h by Lambda_ab.
+    gamma_by_c = np.einsum("k,hk,kph,kph->ph", weights, scales, J[:, g, :], J[:, h, :])
+    r_by_c = np.einsum("k,gk,hk,kgh->gh", weights, scales, scales, pull**2)
+    response = np.zeros((pairs.size + G, pairs.size + G))
+    response[: pairs.size, : pairs.size] = gamma_by_lambda
+    response[pairs.size :, : pairs.size] = gain[:, None] * gamma_by_c.T * pairs.multiplicity
+    response[pairs.size :, pairs.size :] = np.diag(gain)
+    return response, np.concatenate([gamma_by_c, gain[:, None] * r_by_c])
+
+
+def _upper_start(features: FeatureTable, beta: float, penalty: float) -> tuple[np.ndarray, np.ndarray]:
+    """The values at Lambda = 0, Omega = lambda: above the fixed point."""
+    c = beta * features.fractions / penalty
+    scale = np.maximum(1.0, features.bulk.scales.max(axis=1))
+    return c, (c * scale) @ (features.means.mu1**2 + features.means.mu2_sq) / beta
+
+
+def _scalar_start(
+    features: FeatureTable, alpha: float, beta: float, penalty: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The fixed point of one group with the averages of mu_1^2 and mu_2^2, spread over groups and kappa."""
+    linear = float(features.fractions @ (features.means.mu1**2 @ features.weights))
+    other = float(features.fractions @ (features.means.mu2_sq @ features.weights))
+    ratio = alpha / beta
+
+    def equations(log_V: float) -> tuple[float, float]:
+        D = 1 / (1 + math.exp(log_V))
+        Lambda, Omega = ratio * linear * D, penalty + ratio * other * D
+        half = (Omega + (1 - beta) * Lambda) / 2
+        root = math.sqrt(half**2 + Omega * Lambda * beta)
+        c = beta / (half + root) if half > 0 else (root - half) / (Omega * Lambda)
+        return c, math.log((linear * c / (1 + c * Lambda) + other * c) / beta) - log_V
+
+    top = math.log((linear + other) / penalty)
+    bottom = top - math.log1p(ratio * beta * (linear + other) / penalty)
+    log_V = brentq(lambda value: equations(value)[1], bottom - 1, top + 1, xtol=1e-3)
+    c = equations(log_V)[0] * features.fractions
+    flat = np.full_like(features.weights, math.exp(log_V))
+    point = _evaluate(features, alpha, beta, penalty, features.bulk.weights, c, flat)
+    # Starting too high costs less than starting too low, from where the first step overshoots.
+    return 1.5 * point.next_c, 1.5 * point.next_V
