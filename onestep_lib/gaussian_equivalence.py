@@ -100,7 +100,9 @@ def _solve_mu(a: np.ndarray, b: np.ndarray, c: np.ndarray, k: np.ndarray, ridge:
     """
     tilt = (a + b) - k * (ridge + a + b)
     root = np.sqrt(tilt**2 + 4 * k * ridge * (a + b))
-    upper = np.where(tilt > 0, 2 * k * ridge * (a + b) / (tilt + root), (root - tilt) / 2)
+    positive = tilt > 0
+    small = 2 * k * ridge * (a + b) / np.where(positive, tilt + root, 1.0)
+    upper = np.where(positive, small, (root - tilt) / 2)
     lower = np.maximum(k * ridge, b * (k - 1))
     trivial = upper <= 0
     low, high = (np.log(np.where(trivial, 1.0, end)) for end in (lower, upper))
