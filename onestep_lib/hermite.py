@@ -20,6 +20,7 @@ hermite_coefficients     c_0, ..., c_K of a function
 hermite_powers           k! c_k^2, the share of each degree in E f(Z)^2
 correlated_mean          E[f(Z) g(Z')] for correlated Gaussians, from the coefficients
 conditional_mean         E[f(Z) | Z'], from the coefficients
+overlap_moment           E <w, b>^(2k) for a random unit vector w
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ __all__ = [
     "hermite_series",
     "hermite_to_monomial",
     "monomial_to_hermite",
+    "overlap_moment",
 ]
 
 ScalarFunction = Callable[[np.ndarray], np.ndarray]
@@ -81,7 +83,7 @@ def _check_correlation(rho: ArrayLike) -> np.ndarray:
 
 
 def hermite(order: int, x: ArrayLike) -> np.ndarray:
-    r"""Evaluate :math:`He_0,\dots,He_K` by :math:`He_{k+1}=x\,He_k-k\,He_{k-1}`.
+    r"""Evaluate :math:`He_0,\dots,He_K` by :math:`He_{k+1}=x\,He_k-k\,He_{k-1}`, :eq:`eq-hermite-rules`.
 
     Parameters
     ----------
@@ -123,7 +125,8 @@ def hermite_to_monomial(order: int) -> np.ndarray:
 def monomial_to_hermite(order: int) -> np.ndarray:
     r"""Return the matrix :math:`\xi` with :math:`x^p=\sum_i\xi_{pi}He_i(x)`, shape (K + 1, K + 1).
 
-    :math:`\xi_{pi}=p!/(2^m\,m!\,i!)` with :math:`m=(p-i)/2` a whole number >= 0, and 0 otherwise.
+    :math:`\xi_{pi}=p!/(2^m\,m!\,i!)` with :math:`m=(p-i)/2` a whole number >= 0, and 0 otherwise,
+    :eq:`eq-hermite-tables`.
     """
     _check_order(order)
     table = np.zeros((order + 1, order + 1))
@@ -181,7 +184,7 @@ def gaussian_mean(function: ScalarFunction, kinks: Sequence[float] = ()) -> floa
 
 
 def hermite_coefficients(function: ScalarFunction, order: int, kinks: Sequence[float] = ()) -> np.ndarray:
-    r"""Return :math:`c_k=\mathbb E[f(Z)He_k(Z)]/k!` for k = 0, ..., K.
+    r"""Return :math:`c_k=\mathbb E[f(Z)He_k(Z)]/k!` for k = 0, ..., K, :eq:`eq-hermite-coefficients`.
 
     Parameters
     ----------
@@ -204,7 +207,7 @@ def hermite_coefficients(function: ScalarFunction, order: int, kinks: Sequence[f
 
 
 def hermite_powers(coefficients: ArrayLike) -> np.ndarray:
-    r"""Return :math:`k!\,c_k^2`, the part of :math:`\mathbb Ef(Z)^2` that each degree carries."""
+    r"""Return :math:`k!\,c_k^2`, what each degree adds to E f(Z)^2, :eq:`eq-hermite-parseval`."""
     coefficients = _check_coefficients("coefficients", coefficients)
     return factorial(np.arange(coefficients.size)) * coefficients**2
 
@@ -212,8 +215,9 @@ def hermite_powers(coefficients: ArrayLike) -> np.ndarray:
 def correlated_mean(f_coefficients: ArrayLike, g_coefficients: ArrayLike, rho: ArrayLike) -> np.ndarray:
     r"""Return :math:`\mathbb E[f(Z)g(Z')]=\sum_k k!\,c_k(f)\,c_k(g)\,\rho^k`.
 
-    Z and Z' are standard Gaussians with correlation rho (derived in chapter 2); the sum runs over the
-    coefficients that both sequences have.
+    Z and Z' are standard Gaussians with correlation rho (:eq:`eq-hermite-correlated`); the sum runs over
+    the coefficients that both sequences have. Less the term k = 0 it is the covariance of a neuron and a
+    target whose unit vectors have inner product rho, :eq:`eq-hermite-feature`.
 
     Parameters
     ----------
@@ -234,7 +238,7 @@ def correlated_mean(f_coefficients: ArrayLike, g_coefficients: ArrayLike, rho: A
 
 
 def conditional_mean(coefficients: ArrayLike, rho: float, x: ArrayLike) -> np.ndarray:
-    r"""Return :math:`\mathbb E[f(Z)\mid Z'=x]=\sum_kc_k\rho^kHe_k(x)` (derived in chapter 2).
+    r"""Return :math:`\mathbb E[f(Z)\mid Z'=x]=\sum_kc_k\rho^kHe_k(x)`, :eq:`eq-hermite-conditional`.
 
     Parameters
     ----------
@@ -251,6 +255,30 @@ def conditional_mean(coefficients: ArrayLike, rho: float, x: ArrayLike) -> np.nd
     """
     coefficients = _check_coefficients("coefficients", coefficients)
     return hermite_series(coefficients * _check_correlation(rho) ** np.arange(coefficients.size), x)
+
+
+def overlap_moment(k: int, d: ArrayLike) -> np.ndarray:
+    r"""Return :math:`\mathbb E\langle w,\beta\rangle^{2k}=\prod_{i<k}(2i+1)/(d+2i)`.
+
+    For w uniform on the unit sphere of :math:`\mathbb R^d` and a fixed unit vector beta,
+    :eq:`eq-hermite-visible`.
+
+    Parameters
+    ----------
+    k : int
+        Half the power, >= 0.
+    d : array_like
+        Dimensions, >= 1.
+
+    Returns
+    -------
+    ndarray, the shape of d
+    """
+    d = check_real("d", d)
+    if np.any(d < 1):
+        raise ValueError(f"d must be >= 1, got {d!r}")
+    factors = [(2 * i + 1) / (d + 2 * i) for i in range(check_count("k", k, minimum=0))]
+    return np.prod(np.broadcast_arrays(np.ones_like(d), *factors), axis=0)
 
 
 def evaluate(function: ScalarFunction, points: np.ndarray, name: str = "function") -> np.ndarray:

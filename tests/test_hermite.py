@@ -221,6 +221,22 @@ def test_powers_add_up_to_the_second_moment():
     np.testing.assert_allclose(powers[1::2], math.exp(-1) / factorial(np.arange(1, 41, 2)), atol=1e-15)
 
 
+@pytest.mark.parametrize("d", [2, 3, 7])
+@pytest.mark.parametrize("k", [0, 1, 2, 5])
+def test_overlap_moment_by_its_density(d, k):
+    """One coordinate of a uniform unit vector has density (1 - u^2)^((d-3)/2); put u = sin(angle)."""
+
+    def weight(angle, power):
+        return math.sin(angle) ** power * math.cos(angle) ** (d - 2)
+
+    moment, total = (integrate.quad(weight, -math.pi / 2, math.pi / 2, args=(p,))[0] for p in (2 * k, 0))
+    assert h.overlap_moment(k, d) == pytest.approx(moment / total, rel=1e-12)
+
+
+def test_overlap_moment_is_vectorised():
+    assert h.overlap_moment(2, [[1, 4]]).tolist() == [[1.0, 3 / 24]]
+
+
 WRONG = [
     (lambda: h.hermite(-1, 0.0), ValueError, r"order must be an integer >= 0, got -1"),
     (lambda: h.hermite(2.0, 0.0), TypeError, r"order must be an integer >= 0, got 2\.0"),
@@ -252,6 +268,8 @@ WRONG = [
     ),
     (lambda: h.correlated_mean([np.nan], [1], 0.2), ValueError, r"f_coefficients must be finite"),
     (lambda: h.conditional_mean([1], -3, 0.2), ValueError, r"rho must lie in \[-1, 1\], got -3"),
+    (lambda: h.overlap_moment(-1, 3), ValueError, r"k must be an integer >= 0, got -1"),
+    (lambda: h.overlap_moment(1, 0), ValueError, r"d must be >= 1, got array\(0\.\)"),
     (lambda: h.hermite_powers(2.0), ValueError, r"coefficients must be a 1-D array, got shape \(\)"),
 ]
 
