@@ -221,8 +221,8 @@ class Explorer:
             f'<p class="os-title">{escape(self.title)}</p>'
             f'<div class="os-controls" hidden>{"".join(map(_slider_html, self.sliders))}</div>'
             f'<p class="os-still">Shown for {escape(still)}. The sliders need JavaScript.</p>'
-            f'<div class="os-panels">{panels}</div>{self._readouts_html()}{caption}'
-            f'<script type="application/json">{self._data()}</script></figure>'
+            f'<div class="os-panels">{panels}</div>{self._readouts_html()}'
+            f'<script type="application/json">{self._data()}</script>{caption}</figure>'
             f"<script>{_static('explorer.js')}</script>"
         )
 
@@ -325,7 +325,8 @@ def _legend_html(panel: Panel) -> str:
             marks = item.swatch(order)
             swatch = "".join(f'<path {mark.attributes} d="{mark.path(())}"/>' for mark in marks)
             rows.append(
-                f'<li><svg viewBox="0 0 680 320" aria-hidden="true">{swatch}</svg>{escape(item.label)}</li>'
+                f'<div role="listitem"><svg viewBox="0 0 680 320" aria-hidden="true">{swatch}</svg>'
+                f"{escape(item.label)}</div>"
             )
     return f'<div class="os-legend" role="list">{"".join(rows)}</div>' if rows else ""
 

@@ -283,6 +283,10 @@ def _linestyle(dash: str) -> str | tuple[int, tuple[float, ...]]:
     return (0, tuple(length / 2 for length in lengths)) if lengths else "solid"
 
 
+# White where JupyterLab's variable exists (its dark theme would swallow the ink), else transparent.
+_GROUND = "color-mix(in srgb,#fff 100%,var(--jp-layout-color0))"
+
+
 @dataclass(frozen=True)
 class Picture:
     """A figure as an image with its alternative text, whatever page it is shown on."""
@@ -295,7 +299,7 @@ class Picture:
         data = base64.b64encode(self.png).decode()
         return (
             f'<img class="onestep-picture" alt="{escape(self.alt)}" width="{self.width}" '
-            f'style="max-width:100%;height:auto" src="data:image/png;base64,{data}">'
+            f'style="max-width:100%;height:auto;background:{_GROUND}" src="data:image/png;base64,{data}">'
         )
 
 

@@ -9,6 +9,8 @@ import pytest
 from conftest import SIZES, book_pages
 from explorer_example import RIDGE, STEP, linked, page, words
 
+from onestep_lib import plotting
+
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 FRAME = 1000 / 60
@@ -146,6 +148,15 @@ def test_without_scripts_the_figure_stands_and_says_what_it_shows(show):
     curves = shown.locator("path[data-mark]")
     assert [curves.nth(k).get_attribute("d") for k in range(curves.count())] == linked().paths((4, 2))
     assert shown.locator("figure svg[role=img]").count() == 2
+
+
+def test_a_picture_has_a_light_ground_in_jupyterlab_only(show):
+    picture = plotting.picture(plotting.figure()[0], alt="An empty figure.")
+    shown = show(picture)
+    ground = "() => getComputedStyle(document.querySelector('img')).backgroundColor"
+    assert shown.evaluate(ground) == "rgba(0, 0, 0, 0)"
+    shown.evaluate("document.body.style.setProperty('--jp-layout-color0', '#111')")
+    assert shown.evaluate(ground) == "color(srgb 1 1 1)"
 
 
 @pytest.mark.parametrize("path", CHAPTERS)
