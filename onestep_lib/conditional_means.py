@@ -57,6 +57,8 @@ ScalarFunction = Callable[[np.ndarray], np.ndarray]
 _INNER_RANGE = 10.0
 _KAPPA_EDGES = (0.0, 0.75, 1.5, 2.25, 3.0, 3.75, 4.5, 5.5, 7.0, 9.0, 12.0)
 _ORDER = 16
+# Spikes above which the panels within |kappa| < 4.5 are halved, once and twice.
+_HALVE_ABOVE = (1.5, 5.0)
 _COUNTS = (48, 96, 192, 384, 768)
 
 
@@ -110,8 +112,8 @@ def _grid(edges: np.ndarray) -> KappaGrid:
     return KappaGrid(edges, nodes, mass / mass.sum())
 
 
-def kappa_grid(kinks: Sequence[float] = (), width: float = 0.0) -> KappaGrid:
-    """Return panels on [-12, 12] for averages over kappa, fine enough for spikes up to about 3.
+def kappa_grid(kinks: Sequence[float] = (), width: float = 0.0, spike: float = 1.0) -> KappaGrid:
+    """Return panels on [-12, 12] for averages over kappa.
 
     Parameters
     ----------
@@ -120,16 +122,21 @@ def kappa_grid(kinks: Sequence[float] = (), width: float = 0.0) -> KappaGrid:
         panels there shrink geometrically down to `width`.
     width : float
         0 for a true kink.
+    spike : float
+        The largest spike strength: functions of spike * kappa need shorter panels.
     """
-    kinks = check_vector("kinks", list(kinks))
+    points = check_vector("kinks", list(kinks))
     limit = _KAPPA_EDGES[-1]
     levels = np.arange(1 + np.log(1 / min(width, 1)) / np.log(3)) if width > 0 else np.empty(0)
     near = width * 3.0**levels
     offsets = np.concatenate([-near, [0.0], near])
-    extra = np.add.outer(kinks, offsets).ravel()
-    edges = np.concatenate([np.negative(_KAPPA_EDGES), _KAPPA_EDGES, extra[np.abs(extra) < limit]])
-    edges = np.unique(edges)
-    return _grid(edges[np.append(np.diff(edges) > 1e-12, True)])
+    extra = np.add.outer(points, offsets).ravel()
+    edges = np.unique(np.concatenate([np.negative(_KAPPA_EDGES), _KAPPA_EDGES, extra[np.abs(extra) < limit]]))
+    grid = _grid(edges[np.append(np.diff(edges) > 1e-12, True)])
+    for threshold in _HALVE_ABOVE:
+        if spike > threshold:
+            grid = grid.split(np.abs(grid.edges[1:] + grid.edges[:-1]) < 9.0)
+    return grid
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,8 @@ class SpikedFeatures:
         rho = np.sqrt((1 - gamma) * (1 + gamma))
         kinks = () if isinstance(self.target, TwoIndexTarget) or gamma == 0 else self.target.kinks
         width = rho / abs(gamma) if gamma else 0.0
-        return tabulate(self, kappa_grid([kink / gamma for kink in kinks], width))
+        spike = float(np.max(np.abs(self.spikes)))
+        return tabulate(self, kappa_grid([kink / gamma for kink in kinks], width, spike))
 
 
 @dataclass(frozen=True)
@@ -255,8 +256,10 @@ def spiked_losses(
         solution = solve_spiked(model, one_phi, one_psi, one_ridge, d, leverage, near=solution)
         values[:, i] = solution.train, solution.test, solution.objective
     if points[0].ndim == 0:
-        return Losses(*(float(value) for value in values[:, 0]))
-    return Losses(*values.reshape(3, *points[0].shape))
+        values = values[:, 0]
+        return Losses(float(values[0]), float(values[1]), float(values[2]))
+    train, test, objective = values.reshape(3, *points[0].shape)
+    return Losses(train, test, objective)
 
 
 def solve_spiked(

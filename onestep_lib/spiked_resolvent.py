@@ -343,8 +343,8 @@ def _scalar_start(
         return c, math.log((linear * c / (1 + c * Lambda) + other * c) / beta) - log_V
 
     top = math.log((linear + other) / penalty)
-    bottom = top - math.log1p(ratio * beta * (linear + other) / penalty)
-    log_V = brentq(lambda value: equations(value)[1], bottom - 1, top + 1, xtol=1e-3)
+    bottom = math.log((linear + other) / (penalty + ratio * (linear + other)) / (1 + beta))
+    log_V = brentq(lambda value: equations(value)[1], bottom - 0.1, top + 0.1, xtol=1e-3)
     c = equations(log_V)[0] * features.fractions
     flat = np.full_like(features.weights, math.exp(log_V))
     point = _evaluate(features, alpha, beta, penalty, features.bulk.weights, c, flat)
