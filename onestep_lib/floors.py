@@ -1,0 +1,128 @@
+r"""Floors under the test loss: what fixed features cannot hold, and what one noisy direction cannot show.
+
+The part of degree k of a function of Gaussian x is a symmetric tensor, and that of
+:math:`He_k(\langle\beta_*,x\rangle)` is :math:`\beta_*^{\otimes k}`. Features drawn without knowledge of
+:math:`\beta_*` span m of these dimensions. With :math:`\beta_*` uniform on the sphere, the share of
+:math:`\beta_*^{\otimes k}` inside any such span is on average at most the sum of the m largest
+eigenvalues of :math:`\mathbb E[\beta_*^{\otimes k}(\beta_*^{\otimes k})^\top]` (derived in chapter 1). The
+eigenspaces are the spherical harmonics of degree j = k, k-2, ..., and each eigenvalue is
+:math:`p_{kj}/\dim_j`, where :math:`t^k=\sum_jp_{kj}P_j(t)` in Gegenbauer polynomials with
+:math:`P_j(1)=1`.
+
+Functions
+---------
+representable_share   the largest average share of degree k in m dimensions
+fixed_feature_floor   the test loss that no fixed features of that number can beat on average
+direction_floor       the loss left when the non-linear part is seen through the gradient's direction
+"""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+from scipy.special import factorial
+
+from onestep_lib._checks import check_count
+from onestep_lib.settings import Setting
+from onestep_lib.step import gradient_spike
+
+__all__ = ["direction_floor", "fixed_feature_floor", "representable_share"]
+
+_ORDER = 12
+
+
+def representable_share(degree: int, count: int, d: int) -> float:
+    r"""Return the largest average share of :math:`He_k(\langle\beta_*,x\rangle)` that m fixed features hold.
+
+    At degree 1 it is min(m, d)/d; at degree 2, for m from 1 to D = d(d+1)/2, it is
+    :math:`\frac1d+(1-\frac1d)\frac{m-1}{D-1}` (:eq:`eq-share`).
+
+    Parameters
+    ----------
+    degree : int
+        The degree k >= 0.
+    count : int
+        The number m of features (or of training samples, for a kernel method).
+    d : int
+        Input dimension, at least 2.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+    check_count("degree", degree, minimum=0)
+    left = check_count("count", count)
+    check_count("d", d, minimum=2)
+    powers = enumerate(_harmonic_powers(degree, d))
+    spaces = [(power / _harmonics(j, d), _harmonics(j, d)) for j, power in powers if power > 0]
+    share = 0.0
+    for eigenvalue, dimension in sorted(spaces, reverse=True):
+        taken = min(left, dimension)
+        share += eigenvalue * taken
+        left -= taken
+    return float(min(share, 1.0))
+
+
+def fixed_feature_floor(setting: Setting) -> float:
+    r"""Return the average test loss that min(n, N) fixed features cannot beat (:eq:`eq-fixed-feature-floor`).
+
+    .. math:: \text{noise}^2+\sum_kk!\,c_{*,k}^2\,\big(1-\text{share}_k(\min(n,N))\big),
+
+    for Gaussian inputs and a uniform direction, whatever the features, with a second layer fitted by
+    ridge regression (derived in chapter 1). Degrees above 12 are left out, which keeps it a bound.
+
+    Raises
+    ------
+    ValueError
+        If the inputs are not Gaussian.
+    """
+    if setting.inputs != "gaussian":
+        raise ValueError(f"inputs must be 'gaussian' here, got {setting.inputs!r}")
+    count = min(setting.n, setting.N)
+    power = factorial(np.arange(_ORDER + 1)) * setting.target.coefficients(_ORDER) ** 2
+    missing = [1 - representable_share(k, count, setting.d) for k in range(_ORDER + 1)]
+    return float(setting.noise**2 + power @ missing)
+
+
+def direction_floor(setting: Setting) -> float:
+    r"""Return :math:`\text{noise}^2+\sum_{k\ge2}k!\,c_{*,k}^2(1-\rho^{2k})` (:eq:`eq-direction-floor`).
+
+    The mean squared error left when the linear part of the target is known exactly and the rest is
+    seen through :math:`\kappa=\langle b,x\rangle/|b|` alone, b the direction of the gradient with
+    alignment rho (`onestep_lib.step.gradient_spike`), since
+    :math:`\mathbb E[He_k(\langle\beta_*,x\rangle)\mid\kappa]=\rho^kHe_k(\kappa)`. A guide for a network
+    after one large step, not a bound (derived in chapter 1). Degrees above 12 count as unseen.
+
+    Raises
+    ------
+    ValueError
+        As in `onestep_lib.step.gradient_spike`.
+    """
+    rho_sq = gradient_spike(setting).alignment ** 2
+    k = np.arange(2, _ORDER + 1)
+    seen = np.sum(factorial(k) * setting.target.coefficients(_ORDER)[2:] ** 2 * rho_sq**k)
+    return float(setting.noise**2 + setting.target.nonlinear_power - seen)
+
+
+def _harmonics(j: int, d: int) -> int:
+    """Dimension of the harmonic polynomials of degree j in d variables."""
+    return comb(d + j - 1, j) - (comb(d + j - 3, j - 2) if j >= 2 else 0)
+
+
+def _harmonic_powers(k: int, d: int) -> np.ndarray:
+    """p_k0, ..., p_kk with t^k = sum_j p_kj P_j(t): multiply by t, k times.
+
+    t P_j = ((j + d - 2) P_{j+1} + j P_{j-1})/(2j + d - 2), and t P_0 = P_1.
+    """
+    powers = np.zeros(k + 1)
+    powers[0] = 1.0
+    for degree in range(k):
+        raised = np.zeros(k + 1)
+        raised[1] = powers[0]
+        for j in range(1, degree + 1):
+            raised[j + 1] += powers[j] * (j + d - 2) / (2 * j + d - 2)
+            raised[j - 1] += powers[j] * j / (2 * j + d - 2)
+        powers = raised
+    return powers
