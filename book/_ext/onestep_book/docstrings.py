@@ -5,10 +5,14 @@ an emphasis or a link. Outside maths and literals those signs are escaped, and t
 docstring become rubrics, because a heading would be a section of the page.
 """
 
+import importlib
 import re
 from typing import Any
 
+from docutils import nodes
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 # Left as they are: literals, roles, strong and emphasised words, the mark of a list item.
 MARKUP = re.compile(
@@ -21,6 +25,7 @@ UNTOUCHED = re.compile(r"^(\s*)(\.\. (?:math|code-block)::|.*::$)")
 def connect(app: Sphinx) -> None:
     # Before napoleon turns the sections into directives.
     app.connect("autodoc-process-docstring", escape_docstring, priority=400)
+    app.connect("missing-reference", follow_shortcut)
 
 
 def escape_docstring(
@@ -58,3 +63,20 @@ def escape(lines: list[str]) -> list[str]:
                 line = "".join(pieces)
         found.append(line)
     return found
+
+
+def follow_shortcut(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, text: nodes.TextElement
+) -> nodes.reference | None:
+    """Resolve `onestep_lib.name` to the module that defines and documents it."""
+    package, _, name = node.get("reftarget", "").rpartition(".")
+    if node.get("refdomain") != "py" or package != "onestep_lib":
+        return None
+    defined = getattr(importlib.import_module(package), name, None)
+    target = f"{getattr(defined, '__module__', package)}.{name}"
+    if target == node["reftarget"]:
+        return None
+    domain = env.get_domain("py")
+    return domain.resolve_xref(
+        env, node["refdoc"], app.builder, node["reftype"], target, node, text
+    )

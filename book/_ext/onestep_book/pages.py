@@ -74,6 +74,8 @@ REPAIRS = [
     (re.compile(r"\s*<script>kernelName = [^<]*</script>"), ""),
     # Not an attribute that HTML validators know.
     (re.compile(r'\s+autocorrect="off"'), ""),
+    # Several returned values: Sphinx puts their list into a paragraph.
+    (re.compile(r'<p>(<ul class="simple">(?:(?!</ul>).)*</ul>)\s*</p>', re.DOTALL), r"\1"),
     # The arrow that opens a part of the table of contents has no name.
     (
         re.compile(r"<summary>(<span class=\"toctree-toggle\")"),

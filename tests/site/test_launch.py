@@ -1,0 +1,68 @@
+"""Launch buttons: hidden while the repository's address is a placeholder, right once it is set."""
+
+import re
+import shutil
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import ROOT, SITE, book_pages
+
+REPOSITORY = "https://github.com/some-lab/one-step"
+CHAPTERS = [page for page in book_pages() if re.match(r"book/\d\d-", page)]
+
+
+def links(page: Path) -> list[str]:
+    return [unescape(link) for link in re.findall(r'href="([^"]+)"', page.read_text("utf-8"))]
+
+
+@pytest.fixture(scope="session")
+def published(site, tmp_path_factory) -> Path:
+    """The site built again with an address; the chapters' outputs come from the first build's cache."""
+    folder = tmp_path_factory.mktemp("published")
+    shutil.copytree(SITE.parent / ".chapters", folder / "_build" / ".chapters")
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    settings["repository"]["url"] = REPOSITORY
+    settings["sphinx"]["local_extensions"] = {"onestep_book": str(ROOT / "book" / "_ext")}
+    (folder / "_config.yml").write_text(yaml.safe_dump(settings), "utf-8")
+    command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(ROOT), "-W", "-n"]
+    command += ["--config", str(folder / "_config.yml"), "--path-output", str(folder)]
+    reply = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert reply.returncode == 0, (reply.stdout + reply.stderr)[-3000:]
+    return folder / "_build" / "html"
+
+
+@pytest.mark.parametrize("path", CHAPTERS)
+def test_a_placeholder_is_never_linked(site, path):
+    text = (site / path).read_text("utf-8")
+    assert not [x for x in links(site / path) if re.search(r"your-account|mybinder|colab", x)]
+    assert '<span class="onestep-binder"' not in text
+
+
+@pytest.mark.parametrize("path", CHAPTERS)
+def test_every_button_of_a_published_chapter_leads_to_it(published, path):
+    found = links(published / path)
+    notebook = path.replace(".html", ".ipynb")
+    assert (ROOT / notebook).is_file()
+    binder = f"https://mybinder.org/v2/gh/some-lab/one-step/main?urlpath=lab/tree/{notebook}"
+    colab = f"https://colab.research.google.com/github/some-lab/one-step/blob/main/{notebook}"
+    assert binder in found
+    assert colab in found
+    assert REPOSITORY in found
+    assert any(link.startswith(f"{REPOSITORY}/issues/new?") for link in found)
+    outside = {x for x in found if re.search(r"mybinder|colab\.research|github\.com", x)}
+    outside -= {binder, colab, REPOSITORY}
+    assert not [x for x in outside if not x.startswith((f"{REPOSITORY}/issues/new?", "https://github.com/executablebooks"))]
+
+
+def test_notes_on_what_needs_a_kernel_lead_to_the_chapter(site, published):
+    pages = [p for p in CHAPTERS if 'class="onestep-binder"' in (site / p).read_text("utf-8")]
+    assert pages, "chapters 3 and 4 hold a panel that needs a kernel"
+    for path in pages:
+        note = re.search(r'<a class="onestep-binder" href="([^"]+)">', (published / path).read_text("utf-8"))
+        assert note[1].endswith(f"urlpath=lab/tree/{path.replace('.html', '.ipynb')}")
+        local = re.search(r'<a class="onestep-binder" href="([^"]+)">', (site / path).read_text("utf-8"))
+        assert local[1] == "how-to-run.html"
