@@ -137,7 +137,6 @@ class SpikedTable:
 
     Parameters
     ----------
-    model : SpikedFeatures
     grid : KappaGrid
     features : FeatureTable
     labels : TargetMeans
@@ -145,7 +144,6 @@ class SpikedTable:
         :math:`\mu_{0,g}`, then :math:`\kappa\mu_{1,g}`, then :math:`\sqrt{\nu_g/2}\,m_{2,g}`.
     """
 
-    model: SpikedFeatures
     grid: KappaGrid
     features: FeatureTable
     labels: TargetMeans
@@ -161,7 +159,7 @@ def tabulate(model: SpikedFeatures, grid: KappaGrid) -> SpikedTable:
     columns = np.concatenate([means.mu0, kappa * means.mu1, rows])
     bulk = isotropic_bulk(model.spikes.size) if model.bulk is None else model.bulk
     features = FeatureTable(means, grid.weights, model.fractions, bulk)
-    return SpikedTable(model, grid, features, labels, columns)
+    return SpikedTable(grid, features, labels, columns)
 
 
 @dataclass(frozen=True)
@@ -298,7 +296,7 @@ def solve_spiked(
 def _unresolved(solution: SpikedSolution) -> np.ndarray:
     """The panels of kappa on which some average is not good to the tolerance."""
     table, D = solution.table, solution.resolvent.D
-    power = table.model.fractions @ (table.features.means.mu1**2 + table.features.means.mu2_sq)
+    power = table.features.fractions @ (table.features.means.mu1**2 + table.features.means.mu2_sq)
     values = np.stack([D * power, solution.error, D**2 * solution.error])
     total = np.abs(values @ table.grid.weights)
     errors = table.grid.errors(values)
@@ -398,7 +396,7 @@ def _second_moments(
     M, S, T = np.split(mean.coefficients, 3)
     fixed = (labels.h0 - mean.fitted) ** 2 + labels.variance - 2 * labels.h1 * (mean.m @ means.mu1)
     Q0, T0 = _sources(table, ratios, resolvent, mean)
-    gain = resolvent.c**2 / (ratios.beta * table.model.fractions)
+    gain = resolvent.c**2 / (ratios.beta * table.features.fractions)
     source = np.concatenate([pairs.vector(Q0), gain * T0])
     forcing = ratios.alpha / ratios.beta**2 * resolvent.response @ (table.features.moments * weights * D**2)
     extra = np.zeros_like(D)
