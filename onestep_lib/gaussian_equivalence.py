@@ -1,7 +1,7 @@
 r"""Ridge regression on random features: the Gaussian-equivalence formulas.
 
 With a = c_1^2, b = c_{>1}^2 (see :mod:`onestep_lib.activations`), c = n/d, k = n/N and x an eigenvalue of
-X X^T/d, one unknown :math:`\mu\ge0` solves (derived in chapter 4)
+X X^T/d, one unknown :math:`\mu\ge0` solves (derived in chapter 4, :eq:`eq-ge-scalar` and :eq:`eq-ge-m1-m2`)
 
 .. math:: \frac\lambda\mu=\frac1k-\mathbb E\Big[\frac{ax+b}{ax+b+\mu}\Big],
 
@@ -11,8 +11,8 @@ and with :math:`R=(FF^\top+\lambda nI)^{-1}`, :math:`q=\lambda/\mu`,
           \tfrac1d\operatorname{tr}X^\top RX\to k\,m_2=\mathbb E\Big[\frac x{q(ax+b+\mu)}\Big].
 
 The right side falls and the left side rises as 1/mu grows, so there is exactly one root; the equivalent
-pair of equations for m_1, m_2 (Adlam and Pennington 2020; Moniri et al., arXiv 2310.07891, eq. for
-m_1, m_2) has a second, false root at (0, 0). All averages over x are closed forms of the
+pair of equations for m_1, m_2, :eq:`eq-ge-pair` (Adlam and Pennington 2020; Moniri et al., arXiv
+2310.07891), has a second, false root at (0, 0). All averages over x are closed forms of the
 Marchenko-Pastur law (:mod:`onestep_lib.marchenko_pastur`), and every derivative in lambda is exact. The
 spectrum is in :mod:`onestep_lib.spectrum`.
 
@@ -127,7 +127,9 @@ def _solve_mu(a: np.ndarray, b: np.ndarray, c: np.ndarray, k: np.ndarray, ridge:
 def resolvent(
     phi: ArrayLike, psi: ArrayLike, ridge: ArrayLike, c1_sq: ArrayLike, nonlinear_sq: ArrayLike
 ) -> Resolvent:
-    r"""Return m_1, m_2, tau and their derivatives; every argument broadcasts.
+    r"""Return m_1, m_2 (:eq:`eq-ge-m1-m2`), tau (:eq:`eq-ge-tau`) and their derivatives.
+
+    Every argument broadcasts.
 
     Parameters
     ----------
@@ -218,8 +220,9 @@ def ridge_losses(
               \text{test}=-\frac{(\text{objective}/\lambda)'}{(km_1)^2},\quad
               \text{train}=(\lambda km_1)^2\,\text{test},
 
-    the prime a derivative in lambda. The limit lambda = 0 is exact: the ridgeless fit, which interpolates
-    for N > n; at n = N its test loss is infinite.
+    the prime a derivative in lambda (derived in chapter 4, :eq:`eq-ge-objective`, :eq:`eq-ge-test`,
+    :eq:`eq-ge-train`). The limit lambda = 0 is exact (:eq:`eq-ge-ridgeless`): the ridgeless fit, which
+    interpolates for N > n; at n = N its test loss is infinite.
 
     Parameters
     ----------
