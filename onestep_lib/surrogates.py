@@ -26,7 +26,8 @@ def gaussian_equivalent_features(network: Network, X: np.ndarray, rng: np.random
     r"""Return :math:`c_0+c_1XW^\top+c_{>1}Z`, Z a fresh standard Gaussian matrix.
 
     The Gaussian equivalent of random features: the mean, the linear part, and independent noise with the
-    power of everything else (derived in chapter 4, :eq:`eq-ge-surrogate`; Moniri et al., arXiv 2310.07891, section 2).
+    power of everything else (derived in chapter 4, :eq:`eq-ge-surrogate`; Moniri et al., arXiv 2310.07891,
+    section 2).
     """
     sigma = network.activation
     noise = rng.standard_normal((X.shape[0], network.weights.shape[0]))
