@@ -26,7 +26,16 @@ SUITES = {
     "lint": LINT,
     "test": LINT
     | {
-        "library": (*PYTEST, "tests", "-m", "not slow", "-n", "2", "--ignore=tests/site", "--ignore=tests/lab"),
+        "library": (
+            *PYTEST,
+            "tests",
+            "-m",
+            "not slow",
+            "-n",
+            "2",
+            "--ignore=tests/site",
+            "--ignore=tests/lab",
+        ),
         "chapters": (*NBVAL, "book", "-n", "2", "--dist", "loadfile"),
         "site": (*PYTEST, "tests/site", "-m", "not slow"),
     },

@@ -71,7 +71,9 @@ def test_setting_the_address_rewrites_every_copy(tmp_path):
     assert not [p for p in tmp_path.rglob("*") if p.is_file() and old in p.read_text("utf-8")]
 
 
-@pytest.mark.parametrize("wrong", ["", "github.com/a/b", "https://github.com/a", "https://github.com/a/b.git"])
+@pytest.mark.parametrize(
+    "wrong", ["", "github.com/a/b", "https://github.com/a", "https://github.com/a/b.git"]
+)
 def test_an_address_of_the_wrong_form_is_refused(wrong):
     with pytest.raises(ValueError, match="URL is"):
         address.replace(wrong, ROOT / "does-not-matter")
@@ -147,8 +149,9 @@ def test_repo2docker_builds_from_the_binder_folder():
     assert reply.returncode == 0, printed[-2000:]
     assert "FROM docker.io/library/buildpack-deps" in printed
     # `-e .` needs the repository in place before pip runs.
-    copied, installed = printed.find("COPY --chown=1000:1000 src/ "), printed.find(
-        'pip install --no-cache-dir -r ".binder/requirements.txt"'
+    copied, installed = (
+        printed.find("COPY --chown=1000:1000 src/ "),
+        printed.find('pip install --no-cache-dir -r ".binder/requirements.txt"'),
     )
     assert 0 < copied < installed
     assert "environment-2epy-2d3-2e11" in printed  # repo2docker's spelling of environment.py-3.11

@@ -69,7 +69,9 @@ def test_labels_are_unique_in_the_book(path):
         text = "\n".join(map(source, cells(chapter, "markdown")))
         equations = re.findall(r"\$\$\s*\(([\w:-]+)\)", text)
         directives = re.findall(r"^:(?:label|name): *(\S+)", text, re.MULTILINE)
-        named = [c["metadata"].get("mystnb", {}).get("figure", {}).get("name") for c in cells(chapter, "code")]
+        named = [
+            c["metadata"].get("mystnb", {}).get("figure", {}).get("name") for c in cells(chapter, "code")
+        ]
         return equations + directives + [name for name in named if name]
 
     own = labels(path)

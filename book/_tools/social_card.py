@@ -19,9 +19,7 @@ SAMPLES, DIMENSION = 300, 200
 
 
 def setting(width: int) -> Setting:
-    return Setting(
-        n=SAMPLES, d=DIMENSION, N=width, activation="tanh", target=(0, 1), noise=0.3, ridge=1e-3
-    )
+    return Setting(n=SAMPLES, d=DIMENSION, N=width, activation="tanh", target=(0, 1), noise=0.3, ridge=1e-3)
 
 
 def draw() -> None:
@@ -30,7 +28,7 @@ def draw() -> None:
     rng = np.random.default_rng(1)
     drawn = [simulate(setting(int(width)), rng, repeats=8) for width in dots]
     figure = plt.figure(figsize=(12, 6.3), dpi=100, facecolor=GROUND)
-    axes = figure.add_axes((0.5, 0.14, 0.45, 0.72), facecolor="none")
+    axes = figure.add_axes((0.56, 0.14, 0.39, 0.72), facecolor="none")
     exact = [float(random_features(setting(int(width))).test) for width in widths]
     axes.plot(widths / SAMPLES, exact, color=THEORY, linewidth=4)
     axes.errorbar(
@@ -45,7 +43,7 @@ def draw() -> None:
     axes.spines[["left", "bottom"]].set_color(INK)
     axes.set_xlabel("width / samples", color=INK, fontsize=18)
     axes.set_ylabel("test error", color=INK, fontsize=18)
-    figure.text(0.05, 0.6, "One Gradient Step", color=INK, fontsize=38, weight="bold")
+    figure.text(0.05, 0.6, "One Gradient Step", color=INK, fontsize=34, weight="bold")
     figure.text(0.05, 0.36, "What a two-layer network\nlearns from it:\nderived and simulated", color=INK,
                 fontsize=22, linespacing=1.4)  # fmt: skip
     figure.savefig(TARGET, facecolor=GROUND)

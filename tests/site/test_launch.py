@@ -55,7 +55,11 @@ def test_every_button_of_a_published_chapter_leads_to_it(published, path):
     assert any(link.startswith(f"{REPOSITORY}/issues/new?") for link in found)
     outside = {x for x in found if re.search(r"mybinder|colab\.research|github\.com", x)}
     outside -= {binder, colab, REPOSITORY}
-    assert not [x for x in outside if not x.startswith((f"{REPOSITORY}/issues/new?", "https://github.com/executablebooks"))]
+    assert not [
+        x
+        for x in outside
+        if not x.startswith((f"{REPOSITORY}/issues/new?", "https://github.com/executablebooks"))
+    ]
 
 
 def test_notes_on_what_needs_a_kernel_lead_to_the_chapter(site, published):

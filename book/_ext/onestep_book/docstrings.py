@@ -28,9 +28,7 @@ def connect(app: Sphinx) -> None:
     app.connect("missing-reference", follow_shortcut)
 
 
-def escape_docstring(
-    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
-) -> None:
+def escape_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     if what == "module":
         lines[:] = headings_to_rubrics(lines)
     lines[:] = escape(lines)
@@ -77,6 +75,4 @@ def follow_shortcut(
     if target == node["reftarget"]:
         return None
     domain = env.get_domain("py")
-    return domain.resolve_xref(
-        env, node["refdoc"], app.builder, node["reftype"], target, node, text
-    )
+    return domain.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], target, node, text)

@@ -64,7 +64,6 @@ def repair_pages(app: Sphinx, exception: Exception | None) -> None:
             path.write_text(repaired, encoding="utf-8")
 
 
-
 # Faults of the theme and of Sphinx in the HTML they write, and what stands in their place.
 REPAIRS = [
     # A 1.5 MB script that draws icons: onestep.css does it with the icon font.
