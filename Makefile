@@ -41,7 +41,7 @@ test: $(VENV)/test book ## the checks that decide: library, chapters, site, styl
 check: $(VENV)/test book ## the long checks: slow tests, every chapter in a real JupyterLab
 	$(BIN)/python tests/suites.py check
 
-lint: $(VENV)/test ## style, types and spelling
+lint: $(VENV)/test ## style and spelling
 	$(BIN)/python tests/suites.py lint
 
 format: $(VENV)/test ## rewrite code in the project's style

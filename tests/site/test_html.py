@@ -54,9 +54,9 @@ def broken(page: Path, link: str) -> str | None:
     target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
     if not target.is_file():
         return f"{link}: no such file"
-    if parts.fragment and target.suffix == ".html":
-        if unquote(parts.fragment) not in document(target).ids:
-            return f"{link}: no such anchor"
+    anchored = parts.fragment and target.suffix == ".html"
+    if anchored and unquote(parts.fragment) not in document(target).ids:
+        return f"{link}: no such anchor"
     return None
 
 
