@@ -76,6 +76,6 @@ def page(*explorers: Explorer, theme: str = "light") -> str:
     return (
         f'<!DOCTYPE html><html lang="en" data-theme="{theme}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Explorers</title>'
-        "<style>body{margin:16px} html[data-theme=dark] body{background:#14181e;color:#eee}</style>"
+        "<style>body{margin:16px} html[data-theme=dark] body{background:#121212;color:#eee}</style>"
         f"</head><body><main><h1>Explorers</h1>{outputs}</main></body></html>"
     )

@@ -222,7 +222,7 @@ def contrast(one, other):
 def test_colours_stand_out_on_both_papers(name):
     least = 7 if name == "ink" else 3
     assert contrast(COLOURS[name], "#ffffff") >= least
-    assert contrast(DARK_COLOURS[name], "#14181e") >= least
+    assert contrast(DARK_COLOURS[name], "#121212") >= least
     assert contrast(DARK_COLOURS[name], "#111111") >= least
 
 
