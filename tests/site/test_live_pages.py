@@ -177,9 +177,12 @@ def test_every_slider_of_the_book_moves_its_figure_by_keyboard(open_page, path):
 
 
 @pytest.mark.parametrize("path", CHAPTERS)
-def test_explorers_of_the_book_stand_without_scripts(open_page, path):
-    figures = open_page(path, scripts=False).page.locator("figure.onestep-explorer")
-    for figure in figures.all():
+def test_explorers_of_the_book_stand_without_scripts(browser, site, path):
+    context = browser.new_context(java_script_enabled=False)
+    opened = context.new_page()
+    opened.goto((site / path).resolve().as_uri())
+    for figure in opened.locator("figure.onestep-explorer").all():
         assert not figure.locator(".os-controls").is_visible()
         assert figure.locator(".os-still").is_visible()
         assert all(curve.get_attribute("d") for curve in figure.locator("path[data-mark]").all())
+    context.close()
