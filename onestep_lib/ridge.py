@@ -50,7 +50,8 @@ class RidgePath:
         tr S of the smoother S = F (F^T F + ridge n I)^{-1} F^T.
     gcv : ndarray, shape L
         Generalised cross-validation, train/(1 - tr S/n)^2: an estimate of the test loss
-        (Golub, Heath and Wahba 1979; derived in chapter 3, :eq:`eq-gcv`); inf where the fit interpolates.
+        (Golub, Heath and Wahba 1979; derived in chapter 3, :eq:`eq-gcv`). Where the fit interpolates
+        it is the limit of small penalties.
     """
 
     coefficients: np.ndarray
@@ -88,29 +89,37 @@ def ridge_path(F: np.ndarray, y: np.ndarray, ridges: ArrayLike) -> RidgePath:
     if ridges.ndim > 1:
         raise ValueError(f"ridges must be a number or a 1-D sequence, got shape {ridges.shape}")
     n, width = F.shape
-    primal = width <= n
-    gram = F.T @ F if primal else F @ F.T
-    values, vectors = eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
-    # The Gram matrix resolves eigenvalues only down to this level; below it they are rounding.
-    values = np.where(values > values[-1] * max(n, width) * np.finfo(float).eps, values, 0.0)
-    inverse = _safe_inverse(values[:, None] + n * np.atleast_1d(ridges))
-    rotated = vectors.T @ (F.T @ y if primal else y)
+    dual = width >= n
+    values, vectors = _eigen(F @ F.T if dual else F.T @ F, max(n, width))
+    penalty = n * np.atleast_1d(ridges)
+    total = values[:, None] + penalty
+    inverse = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+    missed = np.where(total > 0, penalty * inverse, 1.0)  # 1 - s^2/(s^2 + lambda n) without cancellation
+    rotated = vectors.T @ (y if dual else F.T @ y)
     solution = vectors @ (inverse * rotated[:, None])
-    coefficients = solution if primal else F.T @ solution
-    residual = y[:, None] - F @ coefficients
-    train = np.mean(residual**2, axis=0)
-    freedom = values @ inverse
-    with np.errstate(divide="ignore"):
-        gcv = np.where(freedom < n * (1 - 1e-12), train / (1 - freedom / n) ** 2, np.inf)
-    objective = train + ridges * np.sum(coefficients**2, axis=0)
+    coefficients = F.T @ solution if dual else solution
+    residual = missed * rotated[:, None] if dual else y[:, None] - F @ coefficients
+    train = np.sum(residual**2, axis=0) / n
+    unfitted = n - values.size + missed.sum(axis=0)
+    norms = np.sum((inverse * rotated[:, None]) ** 2, axis=0), np.sum(inverse, axis=0) ** 2
+    # Both sides of train/(1 - tr S/n)^2 vanish where the fit interpolates; their ratio does not.
+    top, bottom = np.where(unfitted > 0, (train, (unfitted / n) ** 2), (n * norms[0], norms[1]))
+    gcv = top / bottom
     shape = ridges.shape
     return RidgePath(
         coefficients.reshape(width, *shape),
         train.reshape(shape),
-        objective.reshape(shape),
-        freedom.reshape(shape),
+        (train + ridges * np.sum(coefficients**2, axis=0)).reshape(shape),
+        (values @ inverse).reshape(shape),
         gcv.reshape(shape),
     )
+
+
+def _eigen(gram: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues and eigenvectors; what a Gram matrix cannot tell from zero is set to zero."""
+    values, vectors = eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+    floor = values[-1] * size * np.finfo(float).eps
+    return np.where(values > floor, values, 0.0), vectors
 
 
 def smoother(F: np.ndarray, ridge: float) -> np.ndarray:
@@ -186,8 +195,3 @@ def _one_positive(name: str, value: float) -> float:
     if number.ndim:
         raise ValueError(f"{name} must be one number, got {value!r}")
     return float(number)
-
-
-def _safe_inverse(values: np.ndarray) -> np.ndarray:
-    """1/values, and 0 where a value is 0 (the pseudo-inverse)."""
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
