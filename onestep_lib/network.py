@@ -25,7 +25,7 @@ from onestep_lib._checks import (
 from onestep_lib.activations import Activation
 from onestep_lib.settings import OUTPUTS, Setting
 
-__all__ = ["Network", "features", "first_layer_gradient", "gradient_step", "initial_network"]
+__all__ = ["Network", "features", "first_layer_gradient", "gradient_step", "initial_network", "residual"]
 
 
 @dataclass(frozen=True)
@@ -107,16 +107,25 @@ def first_layer_gradient(
     y = check_vector("y", y)
     check_same_length("y", y, "X", X)
     preactivations = X @ network.weights.T
-    residual = y - _initial_output(network, preactivations, output)
+    r = y if output == "centred" else y - _initial_output(network, preactivations, output)
     # Row j is (a_j/n) sum_i r_i sigma'(w_j.x_i) x_i; scaling the rows of X^T keeps it one product.
     slopes = sigma.derivative(preactivations)
-    slopes *= residual[:, None] / y.size
+    slopes *= r[:, None] / y.size
     return network.readout[:, None] * (slopes.T @ X)
 
 
+def residual(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
+    """Return the residual r at initialisation, shape (n,): what the gradient is taken of.
+
+    Parameters are those of `first_layer_gradient`.
+    """
+    check_choice("output", output, OUTPUTS)
+    X = check_matrix("X", X, network.weights.shape[1])
+    y = check_vector("y", y, X.shape[0])
+    return y if output == "centred" else y - _initial_output(network, X @ network.weights.T, output)
+
+
 def _initial_output(network: Network, preactivations: np.ndarray, output: str) -> np.ndarray:
-    if output == "centred":
-        return np.zeros(preactivations.shape[0])
     raw = network.activation(preactivations) @ network.readout
     return raw if output == "raw" else raw / np.sqrt(network.readout.size)
 

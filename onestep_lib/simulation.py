@@ -8,7 +8,6 @@ across step sizes and penalties (differences along a path are then paired).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -16,9 +15,10 @@ from tqdm.auto import tqdm
 
 from onestep_lib._checks import check_count, check_generator
 from onestep_lib.data import sample_batch, sample_direction, sample_inputs
-from onestep_lib.network import Network, first_layer_gradient, initial_network
+from onestep_lib.network import Network, initial_network
 from onestep_lib.ridge import ridge_path
 from onestep_lib.settings import Losses, Setting
+from onestep_lib.step import take_steps
 from onestep_lib.surrogates import FEATURES, FeatureMap
 
 __all__ = ["simulate", "simulate_spectrum"]
@@ -72,7 +72,7 @@ def simulate(
 def simulate_spectrum(
     setting: Setting, rng: np.random.Generator, features: str | FeatureMap = "network"
 ) -> np.ndarray:
-    """Return the eigenvalues of F F^T/n for one draw of the setting (one step size), ascending, shape (n,)."""
+    """Return the eigenvalues of F F^T/n for one draw of the setting (one step), ascending, shape (n,)."""
     check_generator(rng)
     if setting.steps.ndim:
         raise ValueError(f"step must be one number for a spectrum, got {setting.step!r}")
@@ -113,9 +113,7 @@ class _Streams:
             yield from (network for _ in steps)
             return
         X, y = sample_batch(setting, setting.n, self.direction, self._gradient)
-        gradient = first_layer_gradient(network, X, y, setting.output)
-        for step in steps:
-            yield replace(network, weights=network.weights + step * gradient)
+        yield from take_steps(network, X, y, steps, setting.output)
 
 
 def _repeat(

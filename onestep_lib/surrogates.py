@@ -1,6 +1,8 @@
 r"""Feature maps to simulate: the network's own, and the simpler ones that are equivalent to it.
 
-A feature map takes a network, inputs and a Generator and returns the n by N matrix F.
+A feature map takes a network, inputs and a Generator and returns the matrix F, one sample a row. After a
+step the network is a `onestep_lib.step.SteppedNetwork`, which remembers its initial weights and the
+gradient's direction.
 `FEATURES` names them for ``simulate(..., features=...)``.
 """
 
@@ -11,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from onestep_lib.network import Network, features
+from onestep_lib.spikes import infinite_spike_features, spike_features
 
 __all__ = ["FEATURES", "gaussian_equivalent_features", "network_features"]
 
@@ -38,5 +41,7 @@ def gaussian_equivalent_features(network: Network, X: np.ndarray, rng: np.random
 FEATURES: dict[str, FeatureMap] = {
     "network": network_features,
     "gaussian_equivalent": gaussian_equivalent_features,
+    **{f"spikes_{level}": spike_features(level) for level in range(1, 5)},
+    **{f"infinite_spikes_{level}": infinite_spike_features(level) for level in range(1, 5)},
 }
-"""The feature maps by name."""
+"""The feature maps by name; "spikes_2" are those of F_2 (:mod:`onestep_lib.spikes`)."""

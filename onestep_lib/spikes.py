@@ -1,0 +1,365 @@
+r"""Spikes in the features: what a step of size eta = n^alpha, alpha < 1/2, adds to random features.
+
+With b the gradient's direction (:mod:`onestep_lib.step`), kappa = X b/|b|, and powers taken entrywise,
+
+.. math:: F=F_l+o(\sqrt n),\qquad F_l=F_0+\sum_{k=1}^l(c_1\eta)^kc_k\,(Xb)^{\circ k}(a^{\circ k})^\top
+          \quad\text{for }\tfrac{l-1}{2l}<\alpha<\tfrac l{2l+2}
+
+in operator norm (Moniri et al., arXiv 2310.07891, theorem on the spikes; derived in chapter 7), for a
+centred or scaled network and fresh X. F_0 has two more parts of rank one: its constant part, with right
+factor :math:`c_0+c_2(|w_j|^2-1)` (the second for Gaussian rows), and for Gaussian inputs
+:math:`g_i=(|x_i|^2-d)/\sqrt{2d}` with right factor :math:`c_2\sqrt{2/d}`.
+
+**One matrix holds them all.** In the basis :math:`h_q=He_q(\kappa)/\sqrt{q!}`, q = 0, ..., l, and g on the
+side of the samples, and an orthonormal one on the side of the neurons, the parts of rank one are a small
+matrix P (`spike_matrix`), and the rest of F_0 has (:mod:`onestep_lib.gaussian_equivalence`)
+
+.. math:: \lim h_p^\top Rh_q=\delta_{pq}t_q,\quad t_1=km_2,\quad t_q=km_1\ (q\ne1,\text{ and for }g),\qquad
+          M(\lambda)=(1+\tau)I+P^\top\operatorname{diag}(t)\,P .
+
+By Woodbury's identity the eigenvalues z of F F^T/n outside the bulk are those with det M(-z) = 0, and the
+eigenvector u of z has
+
+.. math:: \frac{\langle u,h_q\rangle^2}n=-\frac{t_q^2\,(Pv)_q^2}{v^\top M'v},\qquad M(-z)\,v=0 .
+
+The ordered eigenvalues of :math:`-P^\top\operatorname{diag}(t)P/(1+\tau)` fall as z grows, so that each
+outlier is one bracketed crossing of 1.
+
+Functions
+---------
+spike_level              the l of a step size n^alpha
+spike_norms              operator norm of each spike over sqrt(n)
+spike_features, infinite_spike_features    feature maps to simulate
+spike_error              |F - F_l|/sqrt(n), measured
+spike_matrix             P
+outliers, measured_outliers    outlying eigenvalues, and overlaps with He_q(kappa)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import factorial, factorial2
+
+from onestep_lib._checks import check_count, check_matrix, check_vector
+from onestep_lib.convergence import ConvergenceError
+from onestep_lib.gaussian_equivalence import Resolvent
+from onestep_lib.hermite import hermite, monomial_to_hermite
+from onestep_lib.network import Network, features
+from onestep_lib.settings import Setting
+from onestep_lib.spectra import operator_norm, outer_resolvent
+from onestep_lib.step import Spike, SteppedNetwork, gradient_spike
+
+__all__ = [
+    "Outliers",
+    "infinite_spike_features",
+    "measured_outliers",
+    "outliers",
+    "spike_error",
+    "spike_features",
+    "spike_level",
+    "spike_matrix",
+    "spike_norms",
+]
+
+FeatureMap = Callable[[Network, np.ndarray, np.random.Generator], np.ndarray]
+
+_ABSENT = 1e-12
+
+
+def spike_level(exponent: float) -> int:
+    r"""Return the number l of spikes that a step size n^alpha raises above the bulk.
+
+    The smallest l >= 1 with alpha < l/(2l + 2) (Moniri et al., arXiv 2310.07891).
+
+    Parameters
+    ----------
+    exponent : float
+        alpha, 0 <= alpha < 1/2: at 1/2 every power counts (the giant step).
+    """
+    alpha = float(exponent)
+    if not 0 <= alpha < 0.5:
+        raise ValueError(f"exponent must lie in [0, 1/2), got {exponent!r}")
+    return int(np.floor(2 * alpha / (1 - 2 * alpha))) + 1
+
+
+def spike_coefficients(setting: Setting, level: int) -> np.ndarray:
+    """Return c_0, ..., c_l of the activation, rounding set to 0, shape (l + 1,)."""
+    check_count("level", level)
+    values = setting.activation.coefficients(level)
+    values[np.abs(values) < _ABSENT] = 0.0
+    return values
+
+
+def require_spikes(setting: Setting) -> None:
+    """Raise where the formulas of this module do not hold."""
+    if setting.output == "raw":
+        raise ValueError(
+            "output must be 'centred' or 'scaled' here: the gradient of a raw network depends on W_0"
+        )
+
+
+def readout_factor(setting: Setting, level: int, readout: np.ndarray | None = None) -> np.ndarray:
+    r"""Return L with :math:`LL^\top` the moments :math:`\frac1N\sum_jz_j^{p+k}`, :math:`z=\sqrt N\,a`.
+
+    Row k holds the coordinates of :math:`z^{\circ k}/\sqrt N` in an orthonormal basis: the Hermite
+    polynomials for a Gaussian readout, 1 and z for signs, and that of a QR factorisation for a given one.
+
+    Parameters
+    ----------
+    setting : Setting
+    level : int
+        The highest power l.
+    readout : ndarray, shape (N,), optional
+        A realised readout a; by default the law of the setting's.
+
+    Returns
+    -------
+    ndarray, shape (l + 1, m)
+    """
+    if readout is not None:
+        z = np.sqrt(setting.N) * check_vector("readout", readout, setting.N)
+        return np.asarray(np.linalg.qr(np.vander(z, level + 1, increasing=True), mode="r")).T / np.sqrt(
+            setting.N
+        )
+    if setting.readout == "signs":
+        return np.eye(2)[np.arange(level + 1) % 2]
+    return monomial_to_hermite(level) * np.sqrt(factorial(np.arange(level + 1)))
+
+
+def spike_matrix(
+    setting: Setting, level: int, spike: Spike | None = None, readout: np.ndarray | None = None
+) -> np.ndarray:
+    r"""Return the matrix P of the rank-one parts at every step size.
+
+    With r = c_1 eta |b|, x^k = sum_q xi_{kq} He_q and L from `readout_factor`,
+
+    .. math:: P_{q\cdot}=\sqrt{q!}\sum_k\xi_{kq}\,c_kr^kN^{(1-k)/2}L_{k\cdot}\,;
+
+    a further column holds :math:`c_2\sqrt{2N/d}` in row 0 (Gaussian rows), and a further row
+    :math:`c_2\sqrt{2N/d}\,L_{0\cdot}` for g (Gaussian inputs).
+
+    Parameters
+    ----------
+    setting : Setting
+    level : int
+        The number of spikes l >= 1.
+    spike : Spike, optional
+        |b|^2 of one draw; by default its limit.
+    readout : ndarray, shape (N,), optional
+        A realised readout; by default the moments of its law. At N = 1000 they differ for l >= 2.
+
+    Returns
+    -------
+    ndarray, shape steps.shape + (l + 2, m + 1)
+        Rows q = 0, ..., l and g.
+
+    Raises
+    ------
+    ValueError
+        For a raw network, or a target with a mean.
+    """
+    require_spikes(setting)
+    c, N = spike_coefficients(setting, level), setting.N
+    power = (gradient_spike(setting) if spike is None else spike).power
+    factor = readout_factor(setting, level, readout)
+    orders = np.arange(level + 1)
+    r = c[1] * np.sqrt(power) * setting.steps[..., None]
+    sizes = c * np.sqrt(N) * (r / np.sqrt(N)) ** orders
+    hermite_side = monomial_to_hermite(level) * np.sqrt(factorial(orders))
+    wobble = setting.activation.c2 * np.sqrt(2 * N / setting.d)
+    P = np.zeros((*setting.steps.shape, level + 2, factor.shape[1] + 1))
+    P[..., :-1, :-1] = hermite_side.T @ (sizes[..., None] * factor)
+    P[..., 0, -1] = wobble * (setting.rows == "gaussian")
+    P[..., -1, :-1] = wobble * factor[0] * (setting.inputs == "gaussian")
+    return P
+
+
+def sample_side(resolvent: Resolvent, k: float, level: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return t_q, q = 0, ..., l and g, and their lambda-derivatives; shape (..., l + 2)."""
+    is_linear = np.arange(level + 2) == 1
+    t = np.where(is_linear, resolvent.m2[..., None], resolvent.m1[..., None])
+    dt = np.where(is_linear, resolvent.dm2[..., None], resolvent.dm1[..., None])
+    return k * t, k * dt
+
+
+def spike_norms(setting: Setting, level: int) -> np.ndarray:
+    r"""Return the operator norm over sqrt(n) of the spikes k = 1, ..., l, shape steps.shape + (l,).
+
+    :math:`|c_k|\,|r|^kN^{(1-k)/2}(2k-1)!!` for a Gaussian readout, of order
+    :math:`n^{(\alpha-1/2)k+1/2}`, and :math:`\sqrt{(2k-1)!!}` in the last place for signs.
+    """
+    require_spikes(setting)
+    c, orders = spike_coefficients(setting, level)[1:], np.arange(1, level + 1)
+    r = np.abs(c[0]) * np.sqrt(gradient_spike(setting).power) * setting.steps[..., None]
+    moment = np.sqrt(factorial2(2 * orders - 1))
+    neurons = moment if setting.readout == "gaussian" else 1.0
+    return np.abs(c) * np.sqrt(setting.N) * (r / np.sqrt(setting.N)) ** orders * moment * neurons
+
+
+def _spike_terms(network: SteppedNetwork, X: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray]:
+    """(c_1 eta X b)^k and c_k a^k for k = 1, ..., l: shapes (n, l) and (N, l)."""
+    sigma, orders = network.activation, np.arange(1, level + 1)
+    c = sigma.coefficients(level)
+    along = c[1] * network.step * (X @ network.direction)
+    return along[:, None] ** orders, c[1:] * network.readout[:, None] ** orders
+
+
+def _spiked(network: Network, X: np.ndarray, rng: np.random.Generator, level: int) -> np.ndarray:
+    if not isinstance(network, SteppedNetwork):
+        return features(network.weights, X, network.activation)
+    samples, neurons = _spike_terms(network, X, level)
+    return features(network.initial.weights, X, network.activation) + samples @ neurons.T
+
+
+def spike_features(level: int) -> FeatureMap:
+    r"""Return the feature map of F_l for ``simulate(..., features=spike_features(l))``.
+
+    Before a step F_l is F_0.
+    """
+    return partial(_spiked, level=check_count("level", level))
+
+
+def _infinitely_spiked(network: Network, X: np.ndarray, rng: np.random.Generator, level: int) -> np.ndarray:
+    if not isinstance(network, SteppedNetwork):
+        raise ValueError("step must be > 0: without a step there is no direction for the spikes")
+    base = features(network.initial.weights, X, network.activation)
+    c, orders = network.activation.coefficients(level), np.arange(1, level + 1)
+    orders = orders[np.abs(c[1:]) > _ABSENT]
+    basis, _ = np.linalg.qr(network.readout[:, None] ** orders)
+    kappa = X @ network.direction / np.linalg.norm(network.direction)
+    # Ridge charges nothing for a column of infinite scale; 1e5 costs 1e-10 of the penalty.
+    return np.hstack([base - (base @ basis) @ basis.T, 1e5 * kappa[:, None] ** orders])
+
+
+def infinite_spike_features(level: int) -> FeatureMap:
+    r"""Return the feature map of the limit of infinite spikes, for ``simulate``.
+
+    The columns :math:`\kappa^{\circ k}`, k = 1, ..., l, become free of penalty, and F_0 loses its part
+    along :math:`a^{\circ k}`: the exact limit of ridge regression on F_l as every spike grows. Powers with
+    c_k = 0 have no spike. The step size does not matter, but must be positive.
+    """
+    return partial(_infinitely_spiked, level=check_count("level", level))
+
+
+def spike_error(network: SteppedNetwork, X: np.ndarray, level: int) -> float:
+    r"""Return :math:`\|F-F_l\|/\sqrt n` in operator norm for fresh inputs X, shape (n, d)."""
+    X = check_matrix("X", X, network.weights.shape[1])
+    samples, neurons = _spike_terms(network, X, level)
+    stepped = features(network.weights, X, network.activation)
+    before = features(network.initial.weights, X, network.activation)
+    return operator_norm(stepped - before - samples @ neurons.T) / np.sqrt(X.shape[0])
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """Eigenvalues of F F^T/n outside the bulk, the largest first.
+
+    Parameters
+    ----------
+    values : ndarray, shape (J,)
+    overlaps : ndarray, shape (J, l + 1)
+        Squared overlap of each eigenvector with He_q(kappa), q = 0, ..., l.
+    """
+
+    values: np.ndarray
+    overlaps: np.ndarray
+
+
+def outliers(
+    setting: Setting, level: int, spike: Spike | None = None, readout: np.ndarray | None = None
+) -> Outliers:
+    r"""Return the eigenvalues of :math:`FF^\top/n` to the right of the bulk, and their eigenvectors.
+
+    For one step size (0: those of random features, from the constant parts). Formulas in
+    :mod:`onestep_lib.spikes`, derived in chapter 7.
+
+    Parameters
+    ----------
+    setting : Setting
+    level : int
+        The number of spikes l >= 1.
+    spike, readout
+        As in `spike_matrix`.
+
+    Returns
+    -------
+    Outliers
+
+    Raises
+    ------
+    ValueError
+        For a raw network, a path of steps, or a target with a mean.
+    ConvergenceError
+        If an edge or a crossing cannot be bracketed.
+    """
+    if setting.steps.ndim:
+        raise ValueError(f"step must be one number for outliers, got {setting.step!r}")
+    P, k = spike_matrix(setting, level, spike, readout), setting.n / setting.N
+    located = [_locate(setting, P, k, j) for j in range(P.shape[1])]
+    found = [_outlier(setting, P, k, distance) for distance in located if distance is not None]
+    values = np.array([value for value, _ in found])
+    overlaps = np.array([overlap for _, overlap in found]).reshape(-1, level + 2)
+    return Outliers(values, overlaps[:, :-1])
+
+
+def _pull(setting: Setting, P: np.ndarray, k: float, log_distance: float) -> np.ndarray:
+    """The ordered eigenvalues of -P^T diag(t) P/(1 + tau), minus 1, at one point outside the bulk."""
+    _, resolvent = outer_resolvent(np.exp(log_distance), setting)
+    t, _ = sample_side(resolvent, k, P.shape[0] - 2)
+    return np.linalg.eigvalsh(-(P.T * t) @ P / (1 + resolvent.tau))[::-1] - 1
+
+
+# The relative distance from the edge at which an outlier counts as part of the bulk.
+_NEAREST = 1e-9
+
+
+def _locate(setting: Setting, P: np.ndarray, k: float, j: int) -> float | None:
+    """Where the j-th eigenvalue crosses 1, as a log distance from the edge; None if it does not."""
+    low = high = np.log(_NEAREST)
+    if _pull(setting, P, k, low)[j] <= 0:
+        return None
+    while _pull(setting, P, k, high)[j] > 0:
+        high += 4.0
+    root, report = brentq(
+        lambda s: _pull(setting, P, k, s)[j], low, high, xtol=1e-13, full_output=True, disp=False
+    )
+    if not report.converged:
+        raise ConvergenceError("outliers", abs(_pull(setting, P, k, root)[j]), {"setting": setting})
+    return float(root)
+
+
+def _outlier(setting: Setting, P: np.ndarray, k: float, log_distance: float) -> tuple[float, np.ndarray]:
+    z, resolvent = outer_resolvent(np.exp(log_distance), setting)
+    t, dt = sample_side(resolvent, k, P.shape[0] - 2)
+    values, vectors = np.linalg.eigh((P.T * t) @ P / (1 + resolvent.tau))
+    along = P @ vectors[:, np.argmin(np.abs(values + 1))]
+    slope = resolvent.dtau + along**2 @ dt
+    return float(z), -((t * along) ** 2) / slope
+
+
+def measured_outliers(F: np.ndarray, kappa: np.ndarray, count: int, level: int) -> Outliers:
+    r"""Return the largest eigenvalues of :math:`FF^\top/n` of one draw, and their overlaps.
+
+    Parameters
+    ----------
+    F : ndarray, shape (n, N)
+    kappa : ndarray, shape (n,)
+        X b/|b| for the same inputs.
+    count : int
+        How many eigenvalues.
+    level : int
+        The highest degree l of :math:`He_q(\kappa)`; the overlap is :math:`\langle u,h_q\rangle^2/n`.
+    """
+    F = check_matrix("F", F)
+    n = F.shape[0]
+    kappa = check_vector("kappa", kappa, n)
+    count = check_count("count", count)
+    left, singular, _ = np.linalg.svd(F, full_matrices=False)
+    scale = np.sqrt(n * factorial(np.arange(level + 1)))
+    basis = hermite(level, kappa) / scale[:, None]
+    return Outliers(singular[:count] ** 2 / n, (left[:, :count].T @ basis.T) ** 2)

@@ -1,0 +1,288 @@
+r"""The step: the rank-one part of the gradient, and what it does to the spectrum of the weights.
+
+The gradient of :mod:`onestep_lib.network` is close to rank one,
+
+.. math:: G=c_1\,a\,b^\top+\text{small},\qquad b=\tfrac1nX^\top r ,
+
+with r the residual of the setting's ``output``. Its direction b mixes signal and noise. With
+:math:`c_*^2=\sum_{k\ge1}k!\,c_{*,k}^2` and E f_0^2 = 0 for a centred or scaled network, E sigma^2 for a raw
+one,
+
+.. math:: B=c_{*,1}^2+\phi\,(c_*^2+\text{noise}^2+\mathbb Ef_0^2),\qquad
+          |b|^2\to B+[\text{raw}]\,c_1^2,\qquad \langle b,\beta_*\rangle\to c_{*,1}.
+
+A raw network also subtracts its own linear part: b contains :math:`-c_1W_0^\top a`, which is correlated
+with W_0. With c = N/d, |a| = 1, :math:`\theta^2=\eta^2c_1^2B`, kap = eta c_1^2 for a raw network and 0
+otherwise, and :math:`T=\theta^2-\text{kap}(2-\text{kap})`, the weights W_1 have the singular value
+
+.. math:: s=\sqrt{(1+T)(c+T)/T}\quad\text{above the edge }1+\sqrt c,\ \text{iff }T>\sqrt c ,
+
+with squared overlaps of its singular vectors
+
+.. math:: \text{with }a:\ \frac{T^2-c}{T(T+c)},\qquad
+          \text{with }\beta_*:\ \frac{c_{*,1}^2}{B}\,\frac{\theta^2(T^2-c)}{T^2(1+T)},\qquad
+          \text{with }b:\ \frac{T^2-c}{T^2}\,
+          \frac{c_1^2(\eta B-[\text{raw}](1-\text{kap}))^2}{(1+T)|b|^2}
+
+(Baik, Ben Arous and Peche 2005; Ba et al., arXiv 2205.01445, section 3; the raw network derived in
+chapter 6: along a, W_1 is a row of variance 1 + T among rows of variance 1).
+
+Functions
+---------
+gradient_direction       b = X^T r/n of a batch
+take_steps               networks after one step, that remember where they came from
+rank_one_error           the relative error of c_1 a b^T, measured
+label_direction_error    the same in the limit, if b is taken as X^T y/n for a raw network
+gradient_spike           |b|^2 and the alignment of b with beta_*, in the limit
+weight_spectrum          edge, threshold, outlier and overlaps in the limit
+measured_spike, measured_weight_spectrum    the same of one draw
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse.linalg import svds
+
+from onestep_lib._checks import check_matrix, check_nonnegative, check_vector
+from onestep_lib.network import Network, first_layer_gradient, residual
+from onestep_lib.settings import Setting
+from onestep_lib.spectra import operator_norm
+
+__all__ = [
+    "Spike",
+    "SteppedNetwork",
+    "WeightSpectrum",
+    "gradient_direction",
+    "gradient_spike",
+    "label_direction_error",
+    "measured_spike",
+    "measured_weight_spectrum",
+    "rank_one_error",
+    "take_steps",
+    "weight_spectrum",
+]
+
+
+@dataclass(frozen=True)
+class SteppedNetwork(Network):
+    """A network after one gradient step, with what the step started from.
+
+    Parameters
+    ----------
+    weights, readout, activation
+        As in `onestep_lib.network.Network`; the weights are W_1.
+    initial : Network
+        The network before the step.
+    direction : ndarray, shape (d,)
+        The direction b = X^T r/n of its batch.
+    step : float
+        The step size eta.
+    """
+
+    initial: Network
+    direction: np.ndarray
+    step: float
+
+
+def gradient_direction(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
+    r"""Return :math:`b=X^\top r/n`, shape (d,), r the residual of `onestep_lib.network.residual`."""
+    return X.T @ residual(network, X, y, output) / X.shape[0]
+
+
+def take_steps(
+    network: Network, X: np.ndarray, y: np.ndarray, steps: ArrayLike, output: str = "centred"
+) -> Iterator[SteppedNetwork]:
+    """Yield the network after a step of each size, from one gradient of one batch.
+
+    Parameters
+    ----------
+    network : Network
+    X : ndarray, shape (n, d)
+    y : ndarray, shape (n,)
+    steps : array_like
+        Step sizes eta >= 0.
+    output : {"centred", "scaled", "raw"}
+
+    Yields
+    ------
+    SteppedNetwork
+    """
+    gradient = first_layer_gradient(network, X, y, output)
+    direction = gradient_direction(network, X, y, output)
+    for step in np.atleast_1d(check_nonnegative("steps", steps)):
+        weights = network.weights + step * gradient
+        yield SteppedNetwork(weights, network.readout, network.activation, network, direction, float(step))
+
+
+def rank_one_error(gradient: np.ndarray, network: Network, direction: np.ndarray) -> float:
+    r"""Return :math:`\|G-c_1ab^\top\|/\|G\|` in operator norm.
+
+    It falls like n^{-1/2} with b from `gradient_direction` (observed).
+
+    Parameters
+    ----------
+    gradient : ndarray, shape (N, d)
+    network : Network
+        The network before the step.
+    direction : ndarray, shape (d,)
+        The direction b.
+    """
+    gradient = check_matrix("gradient", gradient, network.weights.shape[1])
+    direction = check_vector("direction", direction, network.weights.shape[1])
+    rank_one = network.activation.c1 * np.outer(network.readout, direction)
+    return operator_norm(gradient - rank_one) / operator_norm(gradient)
+
+
+@dataclass(frozen=True)
+class Spike:
+    """The direction b of a gradient, in two numbers.
+
+    Parameters
+    ----------
+    power : float
+        |b|^2.
+    alignment : float
+        The cosine rho of b and beta_*.
+    """
+
+    power: float
+    alignment: float
+
+
+def _output_power(setting: Setting) -> float:
+    """E f_0^2 of what the residual subtracts; with c_0 != 0 the mean over readouts."""
+    return setting.activation.second_moment if setting.output == "raw" else 0.0
+
+
+def _noise_power(setting: Setting) -> float:
+    """B: |b|^2 without the part -c_1 W_0^T a of a raw network."""
+    target = setting.target
+    return target.linear**2 + setting.phi * (target.power + setting.noise**2 + _output_power(setting))
+
+
+def gradient_spike(setting: Setting) -> Spike:
+    r"""Return the limits of :math:`|b|^2` and of :math:`\langle b,\beta_*\rangle/|b|`.
+
+    For a raw network with c_0 != 0 the first fluctuates with the readout (through
+    :math:`c_0^2(\sum_ja_j)^2`); its mean is returned. Derived in chapter 6.
+
+    Raises
+    ------
+    ValueError
+        If the target has a mean, or both target and noise are 0.
+    """
+    setting.target.require_centred()
+    power = _noise_power(setting)
+    if setting.output == "raw":
+        power += setting.activation.c1**2
+    if power == 0:
+        raise ValueError("target and noise must not both be 0: the gradient would vanish")
+    return Spike(power, float(setting.target.linear / np.sqrt(power)))
+
+
+def measured_spike(direction: np.ndarray, target_direction: np.ndarray) -> Spike:
+    """Return |b|^2 and the alignment of one draw of b (shape (d,)) with beta_* (shape (d,))."""
+    direction = check_vector("direction", direction)
+    target_direction = check_vector("target_direction", target_direction, direction.size)
+    power = float(direction @ direction)
+    return Spike(power, float(direction @ target_direction) / np.sqrt(power))
+
+
+def label_direction_error(setting: Setting) -> float:
+    r"""Return the limit of `rank_one_error` when b is taken to be :math:`X^\top y/n`.
+
+    :math:`\sqrt{B_f/(c_{*,1}^2+\phi(c_*^2+\text{noise}^2)+B_f)}` with
+    :math:`B_f=c_1^2+\phi\,\mathbb E\sigma^2` for a raw network (derived in chapter 6), and 0 otherwise:
+    papers that write X^T y/n need a centred or scaled network.
+    """
+    if setting.output != "raw":
+        return 0.0
+    missed = setting.activation.c1**2 + setting.phi * _output_power(setting)
+    return float(np.sqrt(missed / gradient_spike(setting).power))
+
+
+@dataclass(frozen=True)
+class WeightSpectrum:
+    """The largest singular value of the weights and its vectors; arrays of the shape of the steps.
+
+    Parameters
+    ----------
+    edge : float
+        The right end of the bulk of singular values (of one draw: the second singular value).
+    threshold : float
+        The step size at which an outlier leaves the bulk; inf if none does.
+    outlier : float or ndarray
+        The largest singular value; the edge where there is no outlier.
+    readout, direction, target : float or ndarray
+        Squared overlaps of its left vector with a, of its right vector with b and with beta_*.
+    """
+
+    edge: float
+    threshold: float
+    outlier: float | np.ndarray
+    readout: float | np.ndarray
+    direction: float | np.ndarray
+    target: float | np.ndarray
+
+
+def _threshold(slope: float, pull: float, c: float) -> float:
+    """The positive root of slope eta^2 - 2 pull eta = sqrt(c)."""
+    if slope == 0:
+        return np.inf
+    return float((pull + np.sqrt(pull**2 + slope * np.sqrt(c))) / slope)
+
+
+def weight_spectrum(setting: Setting) -> WeightSpectrum:
+    r"""Return edge, threshold, outlier and overlaps of the weights after the step, in the limit.
+
+    The formulas are those of :mod:`onestep_lib.step`, with |a| = 1, for eta = O(1).
+
+    Returns
+    -------
+    WeightSpectrum
+        Arrays of the shape of ``setting.steps``; overlaps are 0 where there is no outlier.
+
+    Raises
+    ------
+    ValueError
+        As in `gradient_spike`.
+    """
+    spike, power = gradient_spike(setting), _noise_power(setting)
+    c, c1_sq, eta = setting.N / setting.d, setting.activation.c1**2, setting.steps
+    raw = float(setting.output == "raw")
+    kap, theta_sq = raw * eta * c1_sq, eta**2 * c1_sq * power
+    T = theta_sq - kap * (2 - kap)
+    out = np.sqrt(c) < T
+    T = np.where(out, T, np.sqrt(c))
+    gap = (T**2 - c) * out
+    along = gap / (T**2 * (1 + T))
+    pull = c1_sq * (eta * power - raw * (1 - kap)) ** 2 / spike.power
+    fields = (
+        np.sqrt((1 + T) * (c + T) / T),
+        gap / (T * (T + c)),
+        along * pull,
+        along * eta**2 * c1_sq * setting.target.linear**2,
+    )
+    threshold = _threshold(c1_sq * power + raw * c1_sq**2, raw * c1_sq, c)
+    return WeightSpectrum(float(1 + np.sqrt(c)), threshold, *(f if eta.ndim else float(f) for f in fields))
+
+
+def measured_weight_spectrum(network: SteppedNetwork, target_direction: np.ndarray) -> WeightSpectrum:
+    """Return the same quantities of one draw: singular values and overlaps of the weights W_1.
+
+    Parameters
+    ----------
+    network : SteppedNetwork
+    target_direction : ndarray, shape (d,)
+        beta_*.
+    """
+    start = np.random.default_rng(0).standard_normal(min(network.weights.shape))
+    left, values, right = svds(network.weights, k=2, v0=start)
+    top, edge = int(np.argmax(values)), float(values.min())
+    pairs = ((left[:, top], network.readout), (right[top], network.direction), (right[top], target_direction))
+    overlaps = (float((u @ v) ** 2 / (v @ v)) for u, v in pairs)
+    return WeightSpectrum(edge, np.nan, float(values[top]), *overlaps)
