@@ -5,8 +5,8 @@ Both are described by the same numbers (see :mod:`onestep_lib.hermite`):
 .. math:: c_k=\frac{\mathbb E[\sigma(Z)He_k(Z)]}{k!},\qquad
           c_{>1}^2=\mathbb E\,\sigma(Z)^2-c_0^2-c_1^2 .
 
-The power :math:`c_{>1}^2` of the non-linear part comes from :math:`\mathbb E\sigma^2`, never from a
-truncated sum.
+(:eq:`eq-hermite-coefficients`, :eq:`eq-hermite-nonlinear`). The power :math:`c_{>1}^2` of the non-linear
+part comes from :math:`\mathbb E\sigma^2`, never from a truncated sum.
 """
 
 from __future__ import annotations
