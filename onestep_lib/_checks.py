@@ -32,13 +32,23 @@ def check_count(name: str, value: object, minimum: int = 1) -> int:
 
 def check_real(name: str, value: ArrayLike) -> np.ndarray:
     """Return `value` as a finite float64 array, or raise."""
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be a real number or an array of them, got {value!r}") from error
+    array = _as_float(value)
+    if array is None:
+        raise TypeError(f"{name} must be a real number or an array of them, got {value!r}")
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{name} must be finite, got {value!r}")
     return array
+
+
+def _as_float(value: ArrayLike) -> np.ndarray | None:
+    """A float64 array (no copy of one), or None: NumPy would read strings and drop imaginary parts."""
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind in "biuf" or (given.dtype == object and None not in given.ravel().tolist()):
+            return given.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        pass
+    return None
 
 
 def check_nonnegative(name: str, value: ArrayLike) -> np.ndarray:

@@ -185,7 +185,7 @@ def test_least_squares_inflation_by_simulation(n, width):
     rng = np.random.default_rng(width)
     mix = rng.standard_normal((width, width)) / np.sqrt(width) + np.eye(width)
     tests = []
-    for _ in range(4000):
+    for _ in range(1500):
         F = rng.standard_normal((n, width)) @ mix.T
         error = ridge_path(F, rng.standard_normal(n), 0).coefficients
         tests.append(1 + np.sum((mix.T @ error) ** 2))

@@ -1,0 +1,118 @@
+"""Setting and Losses: what they accept, what they refuse, and the shapes they promise."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from onestep_lib import Activation, Losses, Setting, Target
+
+GOOD = {"n": 100, "d": 60, "N": 80}
+
+
+def test_ratios_and_shapes():
+    s = Setting(**GOOD)
+    assert (s.phi, s.psi) == (0.6, 0.75)
+    assert s.shape == s.ridges.shape == s.steps.shape == ()
+    assert s.replace(ridge=[0.1, 1]).shape == (2,)
+    assert s.replace(ridge=[0.1, 1], step=np.arange(3)).shape == (3, 2)
+    assert s.replace(step=[0.5]).shape == (1,)
+
+
+def test_names_become_functions():
+    s = Setting(**GOOD, activation="relu", target="sin")
+    assert isinstance(s.activation, Activation)
+    assert isinstance(s.target, Target)
+    assert s.activation(np.array([-1.0, 2.0])).tolist() == [0.0, 2.0]
+    assert Setting(**GOOD, activation=np.tanh).activation.c1 == pytest.approx(
+        s.replace(activation="tanh").activation.c1
+    )
+
+
+def test_integers_of_numpy_are_integers():
+    s = Setting(n=np.int64(5), d=np.int32(4), N=np.uint8(3))
+    assert (s.n, s.d, s.N) == (5, 4, 3)
+    assert type(s.n) is int
+
+
+def test_settings_do_not_change_and_compare_by_value():
+    s = Setting(**GOOD, ridge=np.array([0.1, 1.0]))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        s.n = 5
+    assert s == Setting(**GOOD, ridge=(0.1, 1.0))
+    assert s != s.replace(noise=0.1)
+    assert s.replace(d=61).d == 61
+    assert s.d == 60
+
+
+def test_later_changes_of_an_array_do_not_reach_the_setting():
+    ridges = np.array([0.1, 1.0])
+    s = Setting(**GOOD, ridge=ridges)
+    ridges[0] = 7
+    assert s.ridges.tolist() == [0.1, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"n": 0}, ValueError, "n must be an integer >= 1, got 0"),
+        ({"d": 0}, ValueError, "d must be an integer >= 1, got 0"),
+        ({"N": -3}, ValueError, "N must be an integer >= 1, got -3"),
+        ({"n": 10.0}, TypeError, r"n must be an integer >= 1, got 10\.0"),
+        ({"n": True}, TypeError, "n must be an integer >= 1, got True"),
+        ({"n": "10"}, TypeError, "n must be an integer >= 1, got '10'"),
+        ({"ridge": -0.1}, ValueError, r"ridge must be >= 0, got -0\.1"),
+        ({"ridge": [0.1, -1]}, ValueError, r"ridge must be >= 0, got \[0\.1, -1\]"),
+        ({"ridge": []}, ValueError, r"ridge must be a number or a non-empty 1-D sequence, got shape \(0,\)"),
+        ({"ridge": np.ones((2, 2))}, ValueError, r"ridge must be .* got shape \(2, 2\)"),
+        ({"ridge": np.nan}, ValueError, "ridge must be finite, got nan"),
+        ({"ridge": np.inf}, ValueError, "ridge must be finite, got inf"),
+        ({"ridge": None}, TypeError, "ridge must be a real number or an array of them, got None"),
+        ({"ridge": "0.1"}, TypeError, r"ridge must be a real number or an array of them, got '0\.1'"),
+        ({"ridge": 1j}, TypeError, "ridge must be a real number or an array of them, got 1j"),
+        ({"ridge": np.array([1j])}, TypeError, "ridge must be a real number or an array of them"),
+        ({"step": -1}, ValueError, "step must be >= 0, got -1"),
+        ({"noise": -1}, ValueError, "noise must be >= 0, got -1"),
+        ({"noise": [0.1, 0.2]}, ValueError, r"noise must be one number, got \[0\.1, 0\.2\]"),
+        ({"rows": "round"}, ValueError, "rows must be one of 'gaussian', 'spherical', got 'round'"),
+        ({"readout": 1}, ValueError, "readout must be one of 'gaussian', 'signs', got 1"),
+        ({"inputs": "cube"}, ValueError, "inputs must be one of 'gaussian', 'spherical', got 'cube'"),
+        ({"output": True}, ValueError, "output must be one of 'centred', 'scaled', 'raw', got True"),
+        ({"activation": "tan"}, ValueError, "activation must be one of .* got 'tan'"),
+        ({"activation": 3}, TypeError, "activation must be a name, an Activation or a callable, got 3"),
+        (
+            {"activation": lambda x: np.full_like(x, np.nan)},
+            ValueError,
+            "must return finite values, got .*nan",
+        ),
+        ({"activation": lambda x: 1.0}, ValueError, r"must return one value for each point: got shape \(\)"),
+        ({"target": "cos"}, ValueError, "target must be one of .* got 'cos'"),
+        ({"target": ()}, ValueError, "target must have at least one Hermite coefficient"),
+        ({"target": (0, np.nan)}, ValueError, "target must be finite"),
+        ({"target": [[0, 1]]}, ValueError, r"target must be a 1-D array, got shape \(1, 2\)"),
+    ],
+)
+def test_wrong_input_is_named(change, error, message):
+    with pytest.raises(error, match=message):
+        Setting(**{**GOOD, **change})
+    with pytest.raises(error, match=message):
+        Setting(**GOOD).replace(**change)
+
+
+def test_losses_from_draws():
+    rng = np.random.default_rng(0)
+    draws = rng.standard_normal((9, 3, 4, 2))
+    losses = Losses.from_draws(draws)
+    for k, name in enumerate(("train", "test", "objective")):
+        np.testing.assert_allclose(getattr(losses, name), draws[:, k].mean(axis=0))
+        np.testing.assert_allclose(getattr(losses, f"{name}_se"), np.std(draws[:, k], axis=0, ddof=1) / 3)
+    assert losses.draws is draws
+    scalar = Losses.from_draws(draws[:, :, 0, 0])
+    assert isinstance(scalar.test, float)
+    assert isinstance(scalar.test_se, float)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (5,), (5, 2), (1, 3, 4)])
+def test_losses_refuse_draws_without_an_error(shape):
+    with pytest.raises(ValueError, match=r"draws must have shape \(repeats >= 2, 3, \.\.\.\), got"):
+        Losses.from_draws(np.ones(shape))
