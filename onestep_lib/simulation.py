@@ -8,6 +8,7 @@ across step sizes and penalties (differences along a path are then paired).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -124,14 +125,19 @@ def _repeat(
     networks = list(streams.networks())
     X, y = streams.ridge_batch
     ridges = np.atleast_1d(setting.ridges)
-    paths = [ridge_path(feature_map(net, X, streams.noise), y, ridges) for net in networks]
+    # A feature map that draws noise draws the same one after every step size: paths stay paired.
+    noises = [deepcopy(streams.noise) for _ in networks]
+    paths = [
+        ridge_path(feature_map(network, X, noise), y, ridges)
+        for network, noise in zip(networks, noises, strict=True)
+    ]
     test = np.zeros((len(networks), ridges.size))
     for start in range(0, test_size, _CHUNK):
         count = min(_CHUNK, test_size - start)
         inputs = sample_inputs(setting, count, streams.test)
         clean = setting.target(inputs @ streams.direction)
-        for row, network, path in zip(test, networks, paths, strict=True):
-            fitted = feature_map(network, inputs, streams.noise) @ path.coefficients
+        for row, network, noise, path in zip(test, networks, noises, paths, strict=True):
+            fitted = feature_map(network, inputs, noise) @ path.coefficients
             row += np.sum((clean[:, None] - fitted) ** 2, axis=0)
     test = test / test_size + setting.noise**2
     train = np.stack([path.train for path in paths])
