@@ -36,7 +36,9 @@ from onestep_lib.convergence import ConvergenceError
 __all__ = ["Bulk", "FeatureTable", "Resolvent", "isotropic_bulk", "solve_resolvent"]
 
 _ITERATIONS = 120
-_TOLERANCE = 1e-11
+_TOLERANCE = 1e-12
+# The residual at which a step that no longer falls is rounding.
+_ROUNDING = 1e-11
 # Rounding may lift an iterate above or below the monotone sequence by this much.
 _SLACK = 1e-9
 
@@ -184,7 +186,7 @@ def solve_resolvent(
     Raises
     ------
     ConvergenceError
-        If after 120 steps (c, V) still moves by more than 1e-11 (relative to c and 1 + V), unless its
+        If after 120 steps (c, V) still moves by more than 1e-12 (relative to c and 1 + V), unless its
         residual is below 1e-11 and rounding alone moves it.
     """
     weights = features.bulk.weights if weights is None else weights
@@ -229,7 +231,7 @@ def _newton(
         step_V = rise_V + answer @ features.counted / beta
         last, change = change, float(max(np.max(np.abs(step_c) / c), np.max(np.abs(step_V) / (1 + V))))
         # Where I - t' is nearly singular (n = N, lambda -> 0), rounding keeps the step from falling on.
-        stalled = last < 1e-6 and change > last / 4 and np.max(np.abs(residuals)) < _TOLERANCE
+        stalled = last < 1e-6 and change > last / 4 and np.max(np.abs(residuals)) < _ROUNDING
         if change < _TOLERANCE or stalled:
             return Resolvent(
                 c, V, point.D, point.Lambda, point.Omega, point.K, point.J,
@@ -283,8 +285,10 @@ def _evaluate(
     pull = (eye - inverse) / (root[:, :, None] * root[:, None, :])
     R = np.einsum("k,gk,kgg->g", weights, scales, pull)
     next_c = beta * features.fractions / (Omega + R)
-    tall = (np.sqrt(weights)[:, None, None] * factor * root[:, None, :]).reshape(-1, pairs.groups)
-    next_V = (np.sum((tall @ features.means.mu1) ** 2, axis=0) + next_c @ features.means.mu2_sq) / beta
+    # A leverage correction w_k - vv_k/d may be negative, so the signs stand outside the squares.
+    tall = (np.sqrt(np.abs(weights))[:, None, None] * factor * root[:, None, :]).reshape(-1, pairs.groups)
+    squares = np.repeat(np.sign(weights), pairs.groups) @ (tall @ features.means.mu1) ** 2
+    next_V = (squares + next_c @ features.means.mu2_sq) / beta
     response, coupling = _response(features, weights, next_c**2 / (beta * features.fractions), K, J, pull)
     hessian = (features.moments * (features.weights * D**2)) @ features.counted.T
     jacobian = np.eye(pairs.size + pairs.groups) - alpha / beta**2 * response @ hessian

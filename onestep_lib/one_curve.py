@@ -1,0 +1,270 @@
+r"""One curve: the network after one gradient step of any size, from random features to the giant step.
+
+A row of the stepped weights with readout :math:`a_j=z/\sqrt N` is a spike along the gradient direction
+v plus a bulk,
+
+.. math:: w=u(z)\,v+b,\qquad u(z)=\frac{\eta c_1\sqrt B}{\sqrt N}z,\qquad b\sim N(0,\Sigma(z)/d),
+
+.. math:: \Sigma(z)=(I+t\hat H)^2+e\,H,\qquad t=\frac{\eta\,c'_2z}{\sqrt N},\qquad
+          e=\frac{\eta^2z^2}N\,\frac{\mathrm{Var}(\sigma')-c_2'^2}\alpha,
+
+with :math:`c'_2=\mathbb E[\zeta\sigma'(\zeta)]=2c_2`, :math:`B=c_{*,1}^2+\bar y^2/\alpha` and the batch
+matrices of :mod:`onestep_lib.batch_spectrum` and :mod:`onestep_lib.signed_spectrum`. Given its readout
+the network is therefore a spiked-random-features model (:mod:`onestep_lib.spiked_features`) with a
+vocabulary of spikes, one a value of z. A Gaussian readout is a vocabulary only up to a quadrature in z;
+the mean part of the fit is kernel ridge with the kernel
+:math:`\mathbb E_z[\mu_0(u\kappa)\mu_0(u\kappa')c(z)]` and ridge 1/d, so the nodes must resolve
+:math:`\mu_0(u_1z\kappa)` in z (Gauss-Hermite does not), and the finite-d penalty is part of the theory.
+
+A cavity calculation, not a proof (derived in chapter 12), compared with the network in
+``tests/test_one_curve.py``. It holds for the centred or scaled network and targets of mean zero. For
+c_2 != 0 it keeps only the diagonal of H in the basis of H-hat (0.7 % of the test loss at
+:math:`\eta=n^{0.62}` for relu) and takes the fluctuation of the row lengths from sampled rows.
+
+Functions
+---------
+one_step        losses of a Setting at every step size
+readout_nodes   the quadrature over the readout
+row_variance    the fluctuation of the row lengths
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from onestep_lib import signed_spectrum as signed_spectrum_module
+from onestep_lib._cache import memory
+from onestep_lib._checks import check_count, check_generator, check_nonnegative
+from onestep_lib.activations import Activation, Target, target
+from onestep_lib.batch_spectrum import spectral_bulk
+from onestep_lib.giant_step import _slope_moments as slope_moments
+from onestep_lib.settings import Losses, Setting
+from onestep_lib.signed_spectrum import SignedSpectrum, signed_spectrum
+from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
+from onestep_lib.spiked_resolvent import Bulk
+
+__all__ = ["RowLengths", "one_step", "readout_nodes", "row_lengths", "stepped_vocabulary"]
+
+_LARGEST = 4.0
+_POWER = 1.5
+_ROWS = 2500
+_BATCHES = 8
+_DIMENSION = 400
+
+
+def readout_nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return nodes z > 0 and weights for averages over the half-normal law, dense near 0.
+
+    Gauss-Legendre in s on (0, 1) with :math:`z=4s^{3/2}`: the spacing near 0 shrinks like the width
+    :math:`1/(u_1\kappa)` of the features' turn-over asks for.
+    """
+    check_count("count", count)
+    points, weights = np.polynomial.legendre.leggauss(count)
+    s = (points + 1) / 2
+    z = _LARGEST * s**_POWER
+    mass = weights * s ** (_POWER - 1) * np.exp(-(z**2) / 2)
+    return z, mass / mass.sum()
+
+
+@dataclass(frozen=True)
+class RowLengths:
+    r"""Moments of the three parts of a row's squared length, :math:`q=(|w|^2,2w\cdot g,|g|^2)`.
+
+    The bulk row is :math:`w+\tau g`, :math:`\tau=\eta z/\sqrt N`,
+    :math:`g=\frac1n\sum_iy_i(\sigma'(w\cdot x_i)-c_1)x_i`.
+
+    Parameters
+    ----------
+    mean : ndarray, shape (3,)
+    covariance : ndarray, shape (3, 3)
+        (d/2) Cov(q) over rows at a fixed batch.
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+
+    def nu(self, tau: np.ndarray) -> np.ndarray:
+        r"""Return :math:`\nu=\frac d2\mathrm{Var}|b|^2/(\mathbb E|b|^2)^2` at each tau."""
+        powers = np.stack([np.ones_like(tau), tau, tau**2], axis=-1)
+        variance = np.einsum("gi,ij,gj->g", powers, self.covariance, powers)
+        return np.maximum(variance, 0.0) / (powers @ self.mean) ** 2
+
+
+def row_lengths(setting: Setting, rng: np.random.Generator) -> RowLengths:
+    """Sample the moments of the row lengths: 2500 rows on each of 8 batches of dimension 400.
+
+    About 1 % of each covariance. Gaussian rows would give up to nine times too much for relu at
+    eta ~ sqrt(N): w.g is a quadratic form in w that largely cancels the tilt by H-hat.
+    """
+    check_generator(rng)
+    sigma = setting.activation
+    slope, _, _ = slope_moments(sigma)
+    n = max(1, round(_DIMENSION / setting.phi))
+    moments = [_sampled_lengths(setting, slope, n, child) for child in rng.spawn(_BATCHES)]
+    mean = np.mean([m for m, _ in moments], axis=0)
+    covariance = np.mean([c for _, c in moments], axis=0)
+    return RowLengths(mean, covariance * _DIMENSION / 2)
+
+
+def _sampled_lengths(
+    setting: Setting, slope: float, n: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    X = rng.standard_normal((n, _DIMENSION))
+    y = setting.target(X[:, 0]) + setting.noise * rng.standard_normal(n)
+    rows = rng.standard_normal((_ROWS, _DIMENSION)) / np.sqrt(_DIMENSION)
+    if setting.rows == "spherical":
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    g = ((setting.activation.derivative(rows @ X.T) - slope) * y) @ X / n
+    q = np.stack([np.sum(rows**2, 1), 2 * np.sum(rows * g, 1), np.sum(g**2, 1)])
+    return q.mean(axis=1), np.cov(q)
+
+
+@lru_cache(maxsize=32)
+def _lengths(setting: Setting) -> RowLengths:
+    # A set-up constant, not a simulation: one fixed stream, so that a theory has one value.
+    return row_lengths(setting, np.random.default_rng(0))
+
+
+@memory.cache
+def _kept_spectrum(source: str, polynomial: tuple[float, ...], noise: float, alpha: float) -> SignedSpectrum:
+    return signed_spectrum(target(polynomial), noise, alpha)
+
+
+@lru_cache(maxsize=32)
+def _spectrum(labels: Target, noise: float, alpha: float) -> SignedSpectrum:
+    """The set-up for c_2 != 0 (seconds), kept on disk for polynomial targets."""
+    if labels.polynomial is None:
+        return signed_spectrum(labels, noise, alpha)
+    # The module's own text is part of the key, so that an edit never meets a stale file.
+    source = hashlib.sha256(inspect.getsource(signed_spectrum_module).encode()).hexdigest()
+    return _kept_spectrum(source, labels.polynomial, noise, alpha)
+
+
+def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) -> SpikedFeatures:
+    r"""Return the spiked random features equivalent to the network after one step of size eta.
+
+    Parameters
+    ----------
+    setting : Setting
+        See `one_step` for what it covers.
+    step : float
+        The step size eta >= 0.
+    count : int, optional
+        Readout nodes a half line; :math:`8+\lceil u_1\rceil` by default. A readout of signs needs one.
+    """
+    _require_covered(setting)
+    sigma, alpha = setting.activation, 1 / setting.phi
+    rate = float(check_nonnegative("step", step)) / np.sqrt(setting.N)
+    mean_slope, linear_slope, slope_power = slope_moments(sigma)
+    power = setting.target.power + setting.noise**2
+    B = setting.target.linear**2 + power / alpha
+    strength = rate * mean_slope * np.sqrt(B)
+    z, fractions = _vocabulary(setting, abs(strength), count)
+    tau = rate * z
+    noise_share = tau**2 * (slope_power - linear_slope**2) / alpha
+    if rate == 0:
+        bulk, squared = None, 1.0
+    elif abs(linear_slope) < 1e-12:
+        bulk = spectral_bulk(setting.target, setting.noise, alpha, noise_share)
+        squared = 1 + noise_share * power
+    else:
+        bulk, squared = _tilted_bulk(setting, tau * linear_slope, noise_share)
+    return SpikedFeatures(
+        activation=sigma,
+        spikes=strength * z,
+        fractions=fractions,
+        target=setting.target,
+        alignment=setting.target.linear / np.sqrt(B),
+        noise=setting.noise,
+        scales=np.sqrt(squared),
+        row_variance=_lengths(_length_key(setting)).nu(tau),
+        bulk=bulk,
+    )
+
+
+def _require_covered(setting: Setting) -> None:
+    setting.target.require_centred()
+    if setting.output == "raw":
+        raise ValueError(
+            "output must be 'centred' or 'scaled' for the one-curve theory, got 'raw': the residual then "
+            "contains the network's own output of order one"
+        )
+    if setting.inputs != "gaussian":
+        raise ValueError(f"inputs must be 'gaussian' for the one-curve theory, got {setting.inputs!r}")
+    if setting.activation.derivative is None:
+        raise ValueError(f"activation must have a derivative, got {setting.activation.name!r}")
+    if setting.target.power + setting.noise == 0:
+        raise ValueError("target must not be 0 without noise: the gradient would vanish")
+
+
+def _length_key(setting: Setting) -> Setting:
+    """The setting reduced to what the row lengths depend on, so that all step sizes share them."""
+    return setting.replace(n=max(1, round(1e6 / setting.phi)), d=10**6, N=1, ridge=1.0, step=0.0)
+
+
+def _vocabulary(setting: Setting, strength: float, count: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """The values of z and their fractions; z and -z are one group for an odd activation."""
+    if setting.readout == "signs" or strength == 0:
+        z, fractions = np.ones(1), np.ones(1)
+    else:
+        z, fractions = readout_nodes(8 + int(np.ceil(strength)) if count is None else count)
+    if _is_odd(setting.activation):
+        return z, fractions
+    return np.concatenate([-z[::-1], z]), np.concatenate([fractions[::-1], fractions]) / 2
+
+
+def _is_odd(sigma: Activation) -> bool:
+    x = np.linspace(0.05, 8, 160)
+    return bool(np.allclose(sigma(x), -sigma(-x), rtol=1e-13, atol=1e-13))
+
+
+def _tilted_bulk(setting: Setting, tilt: np.ndarray, noise_share: np.ndarray) -> tuple[Bulk, np.ndarray]:
+    r"""Bulk data of :math:`(I+t\hat H)^2+eH` in the basis of H-hat, and the squared bulk scales."""
+    data = _spectrum(setting.target, setting.noise, 1 / setting.phi)
+    scales = (1 + np.multiply.outer(tilt, data.h)) ** 2 + np.multiply.outer(noise_share, data.hd)
+    squared = scales @ data.weights
+    return Bulk(data.weights, data.vv, data.vt, data.tt, scales / squared[:, None]), squared
+
+
+def one_step(setting: Setting, count: int | None = None, leverage: bool = True) -> Losses:
+    r"""Return the losses after one exact gradient step, at every step size of the setting.
+
+    At step 0 they are those of random features, for small steps the finite-n staircase, for
+    :math:`\eta\sim\sqrt N` those of the giant step.
+
+    Parameters
+    ----------
+    setting : Setting
+        With ``output="centred"`` or ``"scaled"``, Gaussian inputs, a target of mean zero, ridge > 0;
+        either readout, either kind of rows.
+    count : int, optional
+        See `stepped_vocabulary`.
+    leverage : bool
+        Keep the O(1/d) leverage of the mean part.
+
+    Returns
+    -------
+    Losses
+        Of the shape ``setting.shape``, in the normalisation of :mod:`onestep_lib.settings`.
+
+    Raises
+    ------
+    ValueError
+        For a setting outside these conditions.
+    ConvergenceError
+        If a solver does not reach its tolerance.
+    """
+    _require_covered(setting)
+    rows = []
+    for step in np.atleast_1d(setting.steps):
+        model = stepped_vocabulary(setting, step, count)
+        losses = spiked_losses(model, setting.phi, setting.psi, setting.ridges, setting.d, leverage)
+        rows.append((losses.train, losses.test, losses.objective))
+    stacked = np.moveaxis(np.array(rows), 0, 1).reshape(3, *setting.shape)
+    train, test, objective = stacked if setting.shape else (float(value) for value in stacked)
+    return Losses(train, test, objective)
