@@ -15,6 +15,8 @@ import pytest
 from browser import chromium
 from playwright.sync_api import Browser
 
+from book._tools import install
+
 ROOT = Path(__file__).resolve().parents[2]
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -36,14 +38,18 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def binder_environment(browser: Browser, tmp_path_factory) -> Path:
-    """Folder of a new environment holding exactly what .binder/requirements.txt asks for."""
+    """Folder of a new environment holding exactly what .binder/requirements.txt asks for.
+
+    ONESTEP_LAB_ENVIRONMENT names an existing one, to look at a single chapter without the wait.
+    """
+    if named := os.environ.get("ONESTEP_LAB_ENVIRONMENT"):
+        return Path(named)
     folder = tmp_path_factory.mktemp("binder") / "environment"
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     lines = (ROOT / ".binder" / "requirements.txt").read_text(encoding="utf-8")
     wanted = folder / "requirements.txt"
     wanted.write_text(lines.replace("-c ..", f"-c {ROOT}").replace("-e .", str(ROOT)), "utf-8")
-    if (folder / "lib" / "python3.11").exists() is False:
-        # The lock is for Python 3.11; elsewhere the ranges decide, as on the reader's machine.
+    if not install.lock_applies():
         wanted.write_text(wanted.read_text("utf-8").replace("-c ", "# -c "), "utf-8")
     pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "-r", wanted]
     subprocess.run(pip, check=True, cwd=ROOT)

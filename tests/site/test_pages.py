@@ -74,14 +74,15 @@ def test_first_visit_is_light_enough(browser, site_url):
 
 def first_visit(browser, url: str) -> int:
     """Gzipped bytes of everything that a browser with an empty cache loads for one page."""
-    context, sizes = browser.new_context(), []
+    context, finished = browser.new_context(), []
     page = context.new_page()
-    page.on("requestfinished", lambda request: sizes.append(gzipped_size(request)))
+    page.on("requestfinished", finished.append)
     page.goto(url, wait_until="networkidle")
     page.evaluate("() => window.MathJax?.startup?.promise")
     page.wait_for_load_state("networkidle")
+    size = sum(map(gzipped_size, finished))
     context.close()
-    return sum(sizes)
+    return size
 
 
 def gzipped_size(request) -> int:
