@@ -89,7 +89,10 @@ class SteppedNetwork(Network):
 
 
 def gradient_direction(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
-    r"""Return :math:`b=X^\top r/n`, shape (d,), r the residual of `onestep_lib.network.residual`."""
+    r"""Return :math:`b=X^\top r/n`, shape (d,), r the residual of `onestep_lib.network.residual`.
+
+    For a centred network :eq:`eq-batch-direction`.
+    """
     return X.T @ residual(network, X, y, output) / X.shape[0]
 
 
@@ -121,7 +124,7 @@ def take_steps(
 def rank_one_error(gradient: np.ndarray, network: Network, direction: np.ndarray) -> float:
     r"""Return :math:`\|G-c_1ab^\top\|/\|G\|` in operator norm.
 
-    It falls like n^{-1/2} with b from `gradient_direction` (observed).
+    It falls like n^{-1/2} with b from `gradient_direction` (observed; the split is :eq:`eq-rank-one`).
 
     Parameters
     ----------
@@ -167,7 +170,7 @@ def _noise_power(setting: Setting) -> float:
 def gradient_spike(setting: Setting) -> Spike:
     r"""Return the limits of :math:`|b|^2` and of :math:`\langle b,\beta_*\rangle/|b|`.
 
-    For a raw network with c_0 != 0 the first fluctuates with the readout (through
+    For a centred or scaled network they are :eq:`eq-direction-overlap`, derived in chapter 1. For a raw network with c_0 != 0 the first fluctuates with the readout (through
     :math:`c_0^2(\sum_ja_j)^2`); its mean is returned. Derived in chapter 6.
 
     Raises
