@@ -243,7 +243,7 @@ def spiked_losses(
     ValueError, TypeError
         For arguments outside these ranges.
     ConvergenceError
-        If a fixed point or a quadrature does not reach its tolerance (1e-11, 1e-12).
+        If a fixed point or a quadrature does not reach its tolerance (1e-12 each).
     """
     points = np.broadcast_arrays(
         check_positive("phi", phi), check_positive("psi", psi), check_positive("ridge", ridge)
@@ -404,7 +404,7 @@ def _second_moments(
         y = np.linalg.solve(resolvent.jacobian, source + forcing @ (fixed + extra))
         error = fixed + extra + y @ table.features.counted
         new = _extra_error(table, ratios, D, mean, y[pairs.size :], error) if ratios.leverage else extra
-        change = float(np.max(np.abs(new - extra) / np.max(np.abs(error))))
+        change = float(np.max(np.abs(new - extra) / np.abs(error)))
         if change < _PASS_TOLERANCE:
             break
         extra = new

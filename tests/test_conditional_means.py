@@ -1,0 +1,186 @@
+"""Conditional means against closed forms, derivatives in t, multiple precision and direct averages."""
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import erf, ndtr, voigt_profile
+
+from onestep_lib import ConvergenceError
+from onestep_lib.activations import activation, target
+from onestep_lib.conditional_means import TwoIndexTarget, _count, feature_means, kappa_grid, target_means
+
+KAPPA = np.array([-3.0, -1.0, -0.2, 0.0, 0.5, 2.0, 4.0])
+SMOOTH_AND_KINKED = ("tanh", "erf", "relu", "softplus", "sign", "abs", "gelu", "he3")
+
+
+def density(t):
+    return np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
+
+
+@pytest.mark.parametrize("scale", [0.6, 1.0, 1.4])
+@pytest.mark.parametrize("spike", [0.0, 1.0, -3.0])
+def test_relu_has_its_closed_forms(spike, scale):
+    means = feature_means(activation("relu"), [spike], KAPPA, scale)
+    t = spike * KAPPA / scale
+    np.testing.assert_allclose(means.mu0[0], scale * (density(t) + t * ndtr(t)), atol=1e-14)
+    np.testing.assert_allclose(means.mu1[0], scale * ndtr(t), atol=1e-14)
+    np.testing.assert_allclose(means.m2[0], scale * density(t), atol=1e-14)
+    second = scale**2 * ((1 + t**2) * ndtr(t) + t * density(t))
+    rest = second - means.mu0[0] ** 2 - means.mu1[0] ** 2
+    np.testing.assert_allclose(means.mu2_sq[0], rest, rtol=1e-11, atol=1e-14 * second.max())
+
+
+@pytest.mark.parametrize("scale", [0.6, 1.0, 1.4])
+def test_erf_has_its_closed_mean(scale):
+    means = feature_means(activation("erf"), [2.0], KAPPA, scale)
+    spread = np.sqrt(1 + 2 * scale**2)
+    np.testing.assert_allclose(means.mu0[0], erf(2 * KAPPA / spread), atol=1e-14)
+    slope = 2 / np.sqrt(np.pi) * np.exp(-((2 * KAPPA / spread) ** 2)) / spread
+    np.testing.assert_allclose(means.mu1[0], scale * slope, atol=1e-14)
+
+
+@pytest.mark.parametrize(("name", "t", "scale"), [("tanh", 1.3, 1.2), ("softplus", -3.0, 0.8), ("relu", 0.4, 1.2)])
+def test_multiple_precision(name, t, scale):
+    functions = {
+        "tanh": mpmath.tanh,
+        "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
+        "relu": lambda x: max(x, mpmath.mpf(0)),
+    }
+    sigma = functions[name]
+    kink = -mpmath.mpf(t) / mpmath.mpf(scale)
+    points = sorted([mpmath.mpf(p) for p in (-14, -4, -1, 1, 4, 14)] + [kink])
+
+    def mean(f):
+        def integrand(z):
+            return f(z, sigma(scale * z + t)) * mpmath.npdf(z)
+
+        return mpmath.quad(integrand, points)
+
+    with mpmath.workdps(20):
+        mu0 = mean(lambda z, s: s)
+        mu1 = mean(lambda z, s: z * s)
+        m2 = mean(lambda z, s: (z * z - 1) * s)
+        mu2_sq = mean(lambda z, s: (s - mu0 - mu1 * z) ** 2)
+    means = feature_means(activation(name), [t], [1.0], scale)
+    found = [means.mu0, means.mu1, means.m2, means.mu2_sq]
+    np.testing.assert_allclose(
+        np.ravel(found), np.array([mu0, mu1, m2, mu2_sq], float), atol=2e-14, rtol=1e-13
+    )
+
+
+@pytest.mark.parametrize("name", SMOOTH_AND_KINKED)
+def test_means_are_derivatives_of_the_mean(name):
+    # Gaussian integration by parts: mu_1 = c d mu_0/dt and m_2 = c^2 d^2 mu_0/dt^2.
+    scale, h = 1.2, 1e-2
+    steps = h * np.arange(-4, 5)
+    first = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280]) / h
+    second = np.array([-1 / 560, 8 / 315, -1 / 5, 8 / 5, -205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560]) / h**2
+    for t in (-2.0, 0.1, 1.5):
+        mu0 = feature_means(activation(name), [1.0], t + steps, scale).mu0[0]
+        means = feature_means(activation(name), [1.0], [t], scale)
+        assert means.mu1[0, 0] == pytest.approx(scale * (first @ mu0), abs=1e-10)
+        assert means.m2[0, 0] == pytest.approx(scale**2 * (second @ mu0), abs=1e-8)
+
+
+def test_without_a_spike_the_means_are_the_hermite_coefficients():
+    sigma = activation("softplus")
+    means = feature_means(sigma, [0.0], KAPPA)
+    np.testing.assert_allclose(means.mu0, sigma.c0, rtol=1e-13)
+    np.testing.assert_allclose(means.mu1, sigma.c1, rtol=1e-13)
+    np.testing.assert_allclose(means.m2, 2 * sigma.c2, rtol=1e-12)
+    np.testing.assert_allclose(means.mu2_sq, sigma.nonlinear_power, rtol=1e-12)
+
+
+def test_far_in_the_saturated_tail_nothing_cancels():
+    # tanh: Var is about 4 E e^{-4(t + zeta)} = 4 e^{8 - 4t} far out, ten digits below mu_0^2 = 1.
+    t = 11.0
+    means = feature_means(activation("tanh"), [t], [1.0])
+    with mpmath.workdps(30):
+        points = [-12, -8, -6, -4, -2, 0, 3, 12]
+        mu0 = mpmath.quad(lambda z: mpmath.tanh(z + t) * mpmath.npdf(z), points)
+        mu1 = mpmath.quad(lambda z: z * mpmath.tanh(z + t) * mpmath.npdf(z), points)
+        exact = mpmath.quad(lambda z: (mpmath.tanh(z + t) - mu0 - mu1 * z) ** 2 * mpmath.npdf(z), points)
+    assert means.mu2_sq[0, 0] == pytest.approx(float(exact), rel=1e-6, abs=1e-20)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.3, -0.9, 0.999])
+@pytest.mark.parametrize("name", ["tanh", "sign", (0, 1, 2**-0.5), (0, 0, 0, 1)])
+def test_label_means_average_back_to_the_hermite_coefficients(name, gamma):
+    # By the tower property, E h_0 = c_0, E[kappa h_0] = gamma c_1, E h_1 = rho c_1, E H = E y^2.
+    labels = target(name)
+    rho = np.sqrt(1 - gamma**2)
+    width = rho / gamma if gamma else 0.0
+    grid = kappa_grid(labels.kinks if gamma else (), width)
+    means = target_means(labels, grid.nodes, gamma, 0.5)
+    weights = grid.weights
+    assert weights @ means.h0 == pytest.approx(labels.c0, abs=1e-11)
+    assert weights @ (grid.nodes * means.h0) == pytest.approx(gamma * labels.c1, abs=1e-11)
+    assert weights @ means.h1 == pytest.approx(rho * labels.c1, abs=1e-11)
+    assert weights @ means.H == pytest.approx(labels.second_moment + 0.25, rel=1e-11)
+    assert np.all(means.variance >= 0.25)
+
+
+def test_polynomial_labels_have_polynomial_means():
+    gamma, rho = 0.7, np.sqrt(1 - 0.49)
+    means = target_means(target((0, 1, 2**-0.5)), KAPPA, gamma, 0.2)
+    h0 = gamma * KAPPA + 2**-0.5 * gamma**2 * (KAPPA**2 - 1)
+    h1 = rho + np.sqrt(2) * gamma * rho * KAPPA
+    np.testing.assert_allclose(means.h0, h0, atol=1e-13)
+    np.testing.assert_allclose(means.h1, h1, atol=1e-13)
+    np.testing.assert_allclose(means.variance, h1**2 + rho**4 + 0.04, rtol=1e-13)
+
+
+def test_aligned_labels_are_functions_of_kappa():
+    means = target_means(target("sign"), KAPPA, 1.0, 0.3)
+    np.testing.assert_array_equal(means.h0, np.sign(KAPPA))
+    np.testing.assert_array_equal(means.h1, 0.0)
+    np.testing.assert_allclose(means.variance, 0.09)
+
+
+def test_two_index_labels():
+    labels = TwoIndexTarget(lambda k, z: np.tanh(k) + 0.7 * k * z + 0.3 * (z * z - 1))
+    means = target_means(labels, KAPPA, noise=0.2)
+    np.testing.assert_allclose(means.h0, np.tanh(KAPPA), atol=1e-14)
+    np.testing.assert_allclose(means.h1, 0.7 * KAPPA, atol=1e-14)
+    np.testing.assert_allclose(means.variance, (0.7 * KAPPA) ** 2 + 2 * 0.09 + 0.04, rtol=1e-13)
+
+
+def test_single_index_labels_are_a_case_of_two_index_labels():
+    gamma, rho = 0.6, 0.8
+    both = TwoIndexTarget(lambda k, z: np.tanh(gamma * k + rho * z))
+    one, two = target_means(target("tanh"), KAPPA, gamma), target_means(both, KAPPA)
+    for name in ("h0", "h1", "variance", "H"):
+        np.testing.assert_allclose(getattr(one, name), getattr(two, name), atol=1e-13)
+
+
+def test_the_grid_integrates_and_sees_what_it_cannot():
+    grid = kappa_grid()
+    moments = [grid.weights @ grid.nodes**k for k in (0, 2, 4, 8, 16)]
+    np.testing.assert_allclose(moments, [1, 1, 3, 105, 2027025], rtol=1e-13)
+    sharp = 1 / (1 + (grid.nodes - 0.3) ** 2 / 1e-4)
+    coarse = grid.errors(sharp) > 1e-12
+    assert coarse.sum() == 1
+    for _ in range(8):
+        grid = grid.split(grid.errors(1 / (1 + (grid.nodes - 0.3) ** 2 / 1e-4)) > 1e-14)
+    value = grid.weights @ (1 / (1 + (grid.nodes - 0.3) ** 2 / 1e-4))
+    # E[w^2/(w^2 + (k - 0.3)^2)] is a Voigt profile.
+    assert value == pytest.approx(np.pi * 0.01 * voigt_profile(0.3, 1.0, 0.01), rel=1e-12)
+
+
+def test_kinks_of_the_labels_split_the_grid():
+    grid = kappa_grid([0.4])
+    assert grid.weights @ np.sign(grid.nodes - 0.4) == pytest.approx(1 - 2 * ndtr(0.4), abs=1e-14)
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="alignment"):
+        target_means(target("tanh"), KAPPA, 1.5)
+    with pytest.raises(ValueError, match="scales"):
+        feature_means(activation("tanh"), [1.0], KAPPA, 0.0)
+    with pytest.raises(ValueError, match="spikes"):
+        feature_means(activation("tanh"), [[1.0]], KAPPA)
+
+
+def test_a_hidden_jump_is_refused():
+    with pytest.raises(ConvergenceError, match="conditional_means"):
+        _count(lambda x: np.heaviside(x - 0.123, 0.5), (), np.linspace(-3, 3, 7), 1.0)
