@@ -84,7 +84,9 @@ def spike_level(exponent: float) -> int:
     alpha = float(exponent)
     if not 0 <= alpha < 0.5:
         raise ValueError(f"exponent must lie in [0, 1/2), got {exponent!r}")
-    return int(np.floor(2 * alpha / (1 - 2 * alpha))) + 1
+    level = int(2 * alpha / (1 - 2 * alpha)) + 1
+    # The quotient may round below a whole number; at the boundary itself one more spike counts.
+    return level if alpha * (2 * level + 2) < level else level + 1
 
 
 def spike_coefficients(setting: Setting, level: int) -> np.ndarray:
