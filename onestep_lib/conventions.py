@@ -1,0 +1,212 @@
+r"""Conventions: one experiment in the notation of four papers, and back.
+
+The library's normalisation is that of :mod:`onestep_lib.settings` (Moniri et al.). The same experiment in
+each paper, with r the residual at initialisation:
+
+========== ========================= ========================= =========================================
+paper      ratios                    network                   second layer
+========== ========================= ========================= =========================================
+moniri     phi = d/n, psi = d/N      a . s(Wx)                 (1/n)\|y - F a\|^2 + lambda \|a\|^2
+cui        alpha = n/d, beta = N/d   a . s(Wx)/sqrt(N)         sum (y_i - f_i)^2 + lambda \|a\|^2
+ba         psi1 = n/d, psi2 = N/d    a . s(Wx)/sqrt(N)         (1/n)\|y - F a/sqrt(N)\|^2 + (lambda/N)\|a\|^2
+mei        psi1 = N/d, psi2 = n/d    a . s(theta x/sqrt(d))    (1/n)\|y - F a\|^2 + (N lambda/d) \|a\|^2
+========== ========================= ========================= =========================================
+
+========== ============================================== ================== ====================
+paper      first-layer step                               training loss      test loss
+========== ============================================== ================== ====================
+moniri     W + eta (1/n)[(a r^T) o s'(W X^T)] X           with the penalty   with the label noise
+cui        W - eta grad (1/2n)\|y - f\|^2                 without            with
+ba         W - eta sqrt(N) grad (1/2n)\|y - f\|^2         without            without
+mei        none                                           with               without
+========== ============================================== ================== ====================
+
+In cui and ba the readout has entries of order 1/sqrt(N), so that the network's output is of order
+1/sqrt(N) at initialisation (``output="scaled"``); in cui the step is large for eta of order N, in ba and
+moniri for eta of order sqrt(N). The rows of theta in mei have length sqrt(d).
+
+Sources: Moniri et al., arXiv 2310.07891, section 2; Cui et al., arXiv 2402.04980, section 2; Ba et al.,
+arXiv 2205.01445, sections 1 and 2; Mei and Montanari, arXiv 1908.05355, section 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onestep_lib._checks import check_choice, check_count, check_positive
+from onestep_lib.settings import Losses, Setting
+
+__all__ = [
+    "CONVENTIONS",
+    "Convention",
+    "PaperLosses",
+    "PaperProblem",
+    "losses_from",
+    "losses_in",
+    "problem_in",
+    "setting_from",
+]
+
+Value = float | np.ndarray
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How a paper writes the experiment.
+
+    Parameters
+    ----------
+    source : str
+    samples, width : str
+        The paper's names of its two ratios, of the samples and of the width.
+    inverted : bool
+        Whether these are d/n and d/N (True) or n/d and N/d.
+    penalty_factor : callable
+        The paper's penalty over the library's, from a `Setting`.
+    step_factor : callable or None
+        The paper's step over the library's eta; None if it takes no step.
+    penalised_training : bool
+        Whether its training loss includes the penalty.
+    noisy_test : bool
+        Whether its test loss includes the label noise.
+    fixed : dict
+        Fields of `Setting` that the paper fixes.
+    """
+
+    source: str
+    samples: str
+    width: str
+    inverted: bool
+    penalty_factor: Callable[[Setting], float]
+    step_factor: Callable[[Setting], float] | None
+    penalised_training: bool
+    noisy_test: bool
+    fixed: dict[str, Any]
+
+
+CONVENTIONS: dict[str, Convention] = {
+    "moniri": Convention(
+        "Moniri et al., arXiv 2310.07891", "phi", "psi", True,
+        lambda s: 1.0, lambda s: 1.0, True, True, {},
+    ),
+    "cui": Convention(
+        "Cui et al., arXiv 2402.04980", "alpha", "beta", False,
+        lambda s: s.n / s.N, lambda s: float(np.sqrt(s.N)), False, True,
+        {"output": "scaled", "rows": "spherical"},
+    ),
+    "ba": Convention(
+        "Ba et al., arXiv 2205.01445", "psi1", "psi2", False,
+        lambda s: 1.0, lambda s: 1.0, False, False, {"output": "scaled"},
+    ),
+    "mei": Convention(
+        "Mei and Montanari, arXiv 1908.05355", "psi2", "psi1", False,
+        lambda s: s.d / s.N, None, True, False, {"rows": "spherical", "inputs": "spherical"},
+    ),
+}  # fmt: skip
+"""The conventions by name."""
+
+
+@dataclass(frozen=True)
+class PaperProblem:
+    """The numbers of an experiment in a paper's notation.
+
+    Parameters
+    ----------
+    convention : str
+        A name in `CONVENTIONS`.
+    ratios : dict
+        The paper's two ratios by its own names.
+    penalty, step : float or ndarray
+    """
+
+    convention: str
+    ratios: dict[str, float]
+    penalty: Value
+    step: Value
+
+
+@dataclass(frozen=True)
+class PaperLosses:
+    """What a paper calls its training and its test loss."""
+
+    training: Value
+    test: Value
+
+
+def _convention(name: str) -> Convention:
+    return CONVENTIONS[check_choice("convention", name, CONVENTIONS)]
+
+
+def problem_in(convention: str, setting: Setting) -> PaperProblem:
+    """Return the setting's numbers in a paper's notation.
+
+    Raises
+    ------
+    ValueError
+        For an unknown convention, or a step in a paper that takes none.
+    """
+    rule = _convention(convention)
+    if rule.step_factor is None and np.any(setting.steps):
+        raise ValueError(f"step must be 0 in the convention {convention!r}, got {setting.step!r}")
+    power = -1.0 if rule.inverted else 1.0
+    ratios = {rule.samples: (setting.n / setting.d) ** power, rule.width: (setting.N / setting.d) ** power}
+    factor = 0.0 if rule.step_factor is None else rule.step_factor(setting)
+    penalty = setting.ridges * rule.penalty_factor(setting)
+    return PaperProblem(convention, ratios, penalty[()], (setting.steps * factor)[()])
+
+
+def setting_from(problem: PaperProblem, d: int, **fields: Any) -> Setting:
+    """Return the library's setting for a paper's numbers at dimension d.
+
+    Parameters
+    ----------
+    problem : PaperProblem
+    d : int
+        n and N are d times the ratios, rounded to whole numbers.
+    **fields
+        Other fields of `Setting` (activation, target, noise, readout, ...); those the paper fixes may be
+        left out.
+    """
+    rule = _convention(problem.convention)
+    d = check_count("d", d)
+    power = -1.0 if rule.inverted else 1.0
+    names = (rule.samples, rule.width)
+    n, N = (round(d * float(check_positive(name, problem.ratios[name])) ** power) for name in names)
+    bare = Setting(n=n, d=d, N=N, **{**rule.fixed, **fields})
+    factor = 0.0 if rule.step_factor is None else 1 / rule.step_factor(bare)
+    ridge = np.asarray(problem.penalty) / rule.penalty_factor(bare)
+    return bare.replace(ridge=_plain(ridge), step=_plain(np.asarray(problem.step) * factor))
+
+
+def _plain(values: np.ndarray) -> Any:
+    return values.tolist()
+
+
+def losses_in(convention: str, losses: Losses, setting: Setting) -> PaperLosses:
+    """Return the losses as a paper defines them."""
+    rule = _convention(convention)
+    training = losses.objective if rule.penalised_training else losses.train
+    return PaperLosses(training, losses.test if rule.noisy_test else losses.test - setting.noise**2)
+
+
+def losses_from(convention: str, losses: PaperLosses, setting: Setting, power: ArrayLike) -> Losses:
+    r"""Return the library's losses from a paper's.
+
+    Parameters
+    ----------
+    convention : str
+    losses : PaperLosses
+    setting : Setting
+    power : array_like
+        :math:`|\hat a|^2` in the library's normalisation, which a paper's training loss does not tell.
+    """
+    rule = _convention(convention)
+    penalty = setting.ridges * np.asarray(power)
+    train = losses.training - penalty if rule.penalised_training else np.asarray(losses.training)
+    test = losses.test if rule.noisy_test else losses.test + setting.noise**2
+    return Losses(train, test, train + penalty)

@@ -1,0 +1,125 @@
+"""Each paper's experiment, written out literally in its own notation, against the library's."""
+
+import numpy as np
+import pytest
+
+from onestep_lib import Setting, random_features
+from onestep_lib.conventions import CONVENTIONS, PaperLosses, losses_from, losses_in, problem_in, setting_from
+from onestep_lib.data import sample_batch, sample_direction
+from onestep_lib.network import features, gradient_step, initial_network
+from onestep_lib.ridge import ridge_path
+
+SETTING = Setting(
+    n=120, d=40, N=60, activation="tanh", target=(0, 1, 0.5), noise=0.4, ridge=0.3, step=0.7, output="scaled"
+)
+
+
+def setting_for(convention):
+    fixed = CONVENTIONS[convention].fixed
+    return SETTING.replace(**fixed, **({"step": 0.0} if convention == "mei" else {}))
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("paths", [{}, {"ridge": (0.1, 1.0), "step": (0.0, 0.0, 0.0)}])
+def test_round_trip(convention, paths):
+    setting = setting_for(convention).replace(**paths)
+    problem = problem_in(convention, setting)
+    back = setting_from(problem, setting.d, activation="tanh", target=(0, 1, 0.5), noise=0.4)
+    for name in ("n", "d", "N", "rows", "inputs"):
+        assert getattr(back, name) == getattr(setting, name)
+    np.testing.assert_allclose(back.ridges, setting.ridges, rtol=1e-14)
+    np.testing.assert_allclose(back.steps, setting.steps, rtol=1e-14)
+    again = problem_in(convention, back)
+    assert again.ratios == pytest.approx(problem.ratios)
+    np.testing.assert_allclose(again.penalty, problem.penalty, rtol=1e-14)
+
+
+def draw(convention):
+    rng = np.random.default_rng(7)
+    setting = setting_for(convention)
+    direction = sample_direction(setting.d, rng)
+    X, y = sample_batch(setting, setting.n, direction, rng)
+    return setting, initial_network(setting, rng), X, y, *sample_batch(setting, setting.n, direction, rng)
+
+
+def numerical_step(loss, W, size):
+    """W - size grad loss(W), by central differences."""
+    gradient = np.empty_like(W)
+    for index in np.ndindex(*W.shape):
+        h = np.zeros_like(W)
+        h[index] = 1e-5
+        gradient[index] = (loss(W + h) - loss(W - h)) / 2e-5
+    return W - size * gradient
+
+
+@pytest.mark.parametrize(("convention", "root"), [("cui", 1.0), ("ba", np.sqrt(60.0))])
+def test_the_first_layer_step_written_as_in_the_paper(convention, root):
+    setting, network, X, y, *_ = draw(convention)
+    a, N = network.readout, setting.N
+
+    def loss(W):
+        return np.sum((y - np.tanh(X @ W.T) @ a / np.sqrt(N)) ** 2) / (2 * y.size)
+
+    stepped = numerical_step(loss, network.weights, root * problem_in(convention, setting).step)
+    expected = gradient_step(network, X, y, setting.step, "scaled").weights
+    np.testing.assert_allclose(stepped, expected, atol=1e-8)
+
+
+def literal_fit(convention, problem, F, y, d):
+    """Coefficients on F and the training loss, from the paper's own problem."""
+    n, N = F.shape
+    if convention == "moniri":
+        a = np.linalg.solve(F.T @ F / n + problem.penalty * np.eye(N), F.T @ y / n)
+        return a, np.mean((y - F @ a) ** 2) + problem.penalty * a @ a
+    if convention == "cui":
+        phi = F / np.sqrt(N)
+        a = np.linalg.solve(phi.T @ phi + problem.penalty * np.eye(N), phi.T @ y)
+        return a / np.sqrt(N), np.mean((y - phi @ a) ** 2)
+    if convention == "ba":
+        phi = F / np.sqrt(N)
+        a = np.linalg.solve(phi.T @ phi / n + problem.penalty / N * np.eye(N), phi.T @ y / n)
+        return a / np.sqrt(N), np.mean((y - phi @ a) ** 2)
+    a = np.linalg.solve(F.T @ F / n + N * problem.penalty / d * np.eye(N), F.T @ y / n)
+    return a, np.mean((y - F @ a) ** 2) + N * problem.penalty / d * a @ a
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_the_second_layer_written_as_in_the_paper(convention):
+    setting, network, X, y, X2, y2 = draw(convention)
+    F = features(gradient_step(network, X, y, setting.step, "scaled").weights, X2, setting.activation)
+    if convention == "mei":
+        # Their rows have length sqrt(d), divided by sqrt(d) in the activation.
+        theta = np.sqrt(setting.d) * network.weights
+        np.testing.assert_allclose(np.tanh(X2 @ theta.T / np.sqrt(setting.d)), F, atol=1e-14)
+    path = ridge_path(F, y2, setting.ridge)
+    coefficients, training = literal_fit(convention, problem_in(convention, setting), F, y2, setting.d)
+    np.testing.assert_allclose(coefficients, path.coefficients, atol=1e-11)
+    ours = random_features(setting.replace(step=0.0, target=(0, 1, 0.5)))
+    measured = type(ours)(float(path.train), ours.test, float(path.objective))
+    assert losses_in(convention, measured, setting).training == pytest.approx(training, rel=1e-11)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_losses_both_ways(convention):
+    setting = setting_for(convention).replace(step=0.0)
+    ours = random_features(setting)
+    theirs = losses_in(convention, ours, setting)
+    assert ours.test - theirs.test == pytest.approx(0.0 if convention in ("moniri", "cui") else 0.16)
+    power = (ours.objective - ours.train) / setting.ridge
+    back = losses_from(convention, PaperLosses(theirs.training, theirs.test), setting, power)
+    for name in ("train", "test", "objective"):
+        assert float(getattr(back, name)) == pytest.approx(getattr(ours, name), rel=1e-13)
+
+
+def test_mei_and_montanari_name_the_ratios_the_other_way_round():
+    # psi1, psi2 swap their roles against Ba et al.: a transposed setting must not go unnoticed.
+    mei, ba = (problem_in(name, setting_for(name).replace(step=0.0)) for name in ("mei", "ba"))
+    assert mei.ratios == pytest.approx({"psi1": 1.5, "psi2": 3.0})
+    assert ba.ratios == pytest.approx({"psi1": 3.0, "psi2": 1.5})
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="convention"):
+        problem_in("rahimi", SETTING)
+    with pytest.raises(ValueError, match="step"):
+        problem_in("mei", SETTING)
