@@ -73,6 +73,19 @@ REPAIRS = [
     (re.compile(r"\s*<script>kernelName = [^<]*</script>"), ""),
     # Not an attribute that HTML validators know.
     (re.compile(r'\s+autocorrect="off"'), ""),
+    # Paragraphs inside the button that unfolds a cell; its words are its name.
+    (
+        re.compile(
+            r'<summary aria-label="Toggle hidden content">\s*<p class="(collapsed[^"]*)">([^<]*)</p>'
+            r'\s*<p class="(expanded[^"]*)">([^<]*)</p>\s*</summary>'
+        ),
+        r'<summary><span class="\1">\2</span><span class="\3">\4</span></summary>',
+    ),
+    # Every exercise, solution and theorem carries the same id.
+    (
+        re.compile(r'(<section (?:class="[^"]*" )?)id="((?:exercise|solution|proof)-content)"'),
+        r'\1data-part="\2"',
+    ),
     # Several returned values: Sphinx puts their list into a paragraph.
     (re.compile(r'<p>(<ul class="simple">(?:(?!</ul>).)*</ul>)\s*</p>', re.DOTALL), r"\1"),
     # The arrow that opens a part of the table of contents has no name.
