@@ -8,7 +8,8 @@ Modules
 settings          Setting, Losses, and the normalisation
 hermite           Hermite polynomials, coefficients and Gaussian averages
 activations       named activations and targets with their constants
-data              inputs, directions, batches
+inputs            input distributions, also those beyond the theories
+data              directions and labelled batches
 network           the two-layer network and its exact first-layer gradient
 ridge             ridge regression along a path of penalties
 simulation        the simulator

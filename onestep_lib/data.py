@@ -1,8 +1,7 @@
 r"""Inputs, target directions and labelled batches.
 
 A batch is n rows x_i with labels y_i = sigma_*(<beta_*, x_i>) + noise eps_i, in the conventions of
-:mod:`onestep_lib.settings`. ``inputs="gaussian"`` draws x ~ N(0, I_d); ``"spherical"`` rescales the same
-draw to \|x\|^2 = d.
+:mod:`onestep_lib.settings`; the input distributions are those of :mod:`onestep_lib.inputs`.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from onestep_lib._checks import check_count, check_generator, check_vector
+from onestep_lib.inputs import INPUTS
 from onestep_lib.settings import Setting
 
 __all__ = ["sample_batch", "sample_direction", "sample_inputs"]
@@ -23,10 +23,7 @@ def sample_direction(d: int, rng: np.random.Generator) -> np.ndarray:
 
 def sample_inputs(setting: Setting, count: int, rng: np.random.Generator) -> np.ndarray:
     """Draw `count` inputs of the setting's distribution, shape (count, d)."""
-    X = check_generator(rng).standard_normal((check_count("count", count), setting.d))
-    if setting.inputs == "spherical":
-        X *= np.sqrt(setting.d) / np.linalg.norm(X, axis=1, keepdims=True)
-    return X
+    return INPUTS[setting.inputs](check_count("count", count), setting.d, check_generator(rng))
 
 
 def sample_batch(

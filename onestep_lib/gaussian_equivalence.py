@@ -289,6 +289,7 @@ def random_features(setting: Setting) -> Losses:
     """
     if np.any(setting.steps):
         raise ValueError(f"step must be 0 for random features, got {setting.step!r}")
+    setting.require_theory()
     setting.target.require_centred()
     losses = ridge_losses(
         setting.phi,

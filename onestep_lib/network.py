@@ -16,6 +16,7 @@ import numpy as np
 
 from onestep_lib._checks import (
     check_choice,
+    check_count,
     check_generator,
     check_matrix,
     check_nonnegative,
@@ -25,7 +26,15 @@ from onestep_lib._checks import (
 from onestep_lib.activations import Activation
 from onestep_lib.settings import OUTPUTS, Setting
 
-__all__ = ["Network", "features", "first_layer_gradient", "gradient_step", "initial_network", "residual"]
+__all__ = [
+    "Network",
+    "features",
+    "first_layer_gradient",
+    "gradient_step",
+    "gradient_steps",
+    "initial_network",
+    "residual",
+]
 
 
 @dataclass(frozen=True)
@@ -137,3 +146,21 @@ def gradient_step(
     eta = float(check_nonnegative("step", step))
     weights = network.weights + eta * first_layer_gradient(network, X, y, output)
     return replace(network, weights=weights)
+
+
+def gradient_steps(
+    network: Network, X: np.ndarray, y: np.ndarray, step: float, updates: int, output: str = "centred"
+) -> Network:
+    r"""Return the network after several steps of size eta on one batch.
+
+    The readout stays as it is. For ``output="centred"`` the network's output is that of its weights minus
+    that of the initial ones, so that the residual of step k is :math:`y-(f_k-f_0)`.
+    """
+    check_count("updates", updates)
+    initial = features(network.weights, X, network.activation) @ network.readout
+    for update in range(updates):
+        labels = y
+        if output == "centred" and update:
+            labels = y + initial - features(network.weights, X, network.activation) @ network.readout
+        network = gradient_step(network, X, labels, step, output)
+    return network

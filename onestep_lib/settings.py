@@ -39,13 +39,13 @@ from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_choice, check_count, check_nonnegative
 from onestep_lib.activations import Activation, Target, activation, target
+from onestep_lib.inputs import INPUTS, THEORY_INPUTS
 
 __all__ = ["INPUTS", "OUTPUTS", "READOUTS", "ROWS", "Losses", "Setting"]
 
 ROWS = ("gaussian", "spherical")
 READOUTS = ("gaussian", "signs")
 OUTPUTS = ("centred", "scaled", "raw")
-INPUTS = ("gaussian", "spherical")
 
 ScalarFunction = Callable[[np.ndarray], np.ndarray]
 
@@ -76,7 +76,11 @@ class Setting:
     step : float or sequence of float
         The step size eta >= 0 (0: random features); a sequence shares its draws.
     rows, readout, inputs, output : str
-        One of ``ROWS``, ``READOUTS``, ``INPUTS`` and ``OUTPUTS``.
+        One of ``ROWS``, ``READOUTS``, ``INPUTS`` (:mod:`onestep_lib.inputs`) and ``OUTPUTS``.
+    fresh : bool
+        Fit the second layer on a batch of its own; False reuses the gradient's batch (simulated only).
+    updates : int
+        Gradient steps of size eta on the same batch; more than 1 is simulated only.
 
     Raises
     ------
@@ -102,6 +106,8 @@ class Setting:
     readout: str = "gaussian"
     inputs: str = "gaussian"
     output: str = "centred"
+    fresh: bool = True
+    updates: int = 1
 
     def __post_init__(self) -> None:
         put = partial(object.__setattr__, self)
@@ -119,6 +125,9 @@ class Setting:
         check_choice("readout", self.readout, READOUTS)
         check_choice("inputs", self.inputs, INPUTS)
         check_choice("output", self.output, OUTPUTS)
+        if not isinstance(self.fresh, bool):
+            raise TypeError(f"fresh must be True or False, got {self.fresh!r}")
+        put("updates", check_count("updates", self.updates))
 
     @property
     def phi(self) -> float:
@@ -144,6 +153,19 @@ class Setting:
     def shape(self) -> tuple[int, ...]:
         """The shape of every loss: steps.shape + ridges.shape."""
         return self.steps.shape + self.ridges.shape
+
+    def require_theory(self) -> None:
+        """Raise unless the theories' common assumptions hold: Gaussian-like inputs, one step, fresh data."""
+        if self.inputs not in THEORY_INPUTS:
+            raise ValueError(
+                f"inputs must be one of {', '.join(map(repr, THEORY_INPUTS))} for a theory, got "
+                f"{self.inputs!r} (simulate it, and compare with the theory of Gaussian inputs)"
+            )
+        if np.any(self.steps) and not (self.fresh and self.updates == 1):
+            raise ValueError(
+                f"fresh must be True and updates 1 for a theory with a step, got fresh={self.fresh}, "
+                f"updates={self.updates}"
+            )
 
     def replace(self, **changes: Any) -> Setting:
         """Return a copy with some fields changed (and checked again)."""

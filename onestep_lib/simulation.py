@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 
 from onestep_lib._checks import check_count, check_generator
 from onestep_lib.data import sample_batch, sample_direction, sample_inputs
-from onestep_lib.network import Network, initial_network
+from onestep_lib.network import Network, gradient_steps, initial_network
 from onestep_lib.ridge import ridge_path
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.step import take_steps
@@ -113,8 +113,16 @@ class _Streams:
         if not steps.any():
             yield from (network for _ in steps)
             return
-        X, y = sample_batch(setting, setting.n, self.direction, self._gradient)
-        yield from take_steps(network, X, y, steps, setting.output)
+        if setting.fresh:
+            X, y = sample_batch(setting, setting.n, self.direction, self._gradient)
+        else:
+            X, y = self.ridge_batch
+        if setting.updates == 1:
+            yield from take_steps(network, X, y, steps, setting.output)
+        else:
+            yield from (
+                gradient_steps(network, X, y, step, setting.updates, setting.output) for step in steps
+            )
 
 
 def _repeat(
