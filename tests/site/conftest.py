@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page
 ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(os.environ.get("ONESTEP_SITE", ROOT / "_build" / "html"))
 SUBFOLDER = "some/folder"
+PATIENCE = 120_000  # ms: a busy machine is slow, and speed is not what these tests are about
 SIZES = {"desktop": (1280, 900), "phone": (375, 812)}
 
 
@@ -120,6 +121,7 @@ def open_page(browser: Browser, site_url: str, site: Path) -> Iterator[Callable[
             java_script_enabled=scripts,
             reduced_motion="reduce",
         )
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         root = site_url if over == "http" else f"{site.resolve().as_uri()}/"
         watched = watch(context.new_page(), root)

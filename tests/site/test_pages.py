@@ -5,7 +5,7 @@ from pathlib import Path
 
 import axe_playwright_python
 import pytest
-from conftest import book_pages, html_pages
+from conftest import PATIENCE, book_pages, html_pages
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -75,6 +75,7 @@ def test_first_visit_is_light_enough(browser, site_url):
 def first_visit(browser, url: str) -> int:
     """Gzipped bytes of everything that a browser with an empty cache loads for one page."""
     context, finished = browser.new_context(), []
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.on("requestfinished", finished.append)
     page.goto(url, wait_until="networkidle")
