@@ -12,6 +12,7 @@ eigenspaces are the spherical harmonics of degree j = k, k-2, ..., and each eige
 Functions
 ---------
 representable_share   the largest average share of degree k in m dimensions
+explained_share       the share of degree k that given features hold
 fixed_feature_floor   the test loss that no fixed features of that number can beat on average
 direction_floor       the loss left when the non-linear part is seen through the gradient's direction
 """
@@ -23,13 +24,16 @@ from math import comb
 import numpy as np
 from scipy.special import factorial
 
-from onestep_lib._checks import check_count
+from onestep_lib._checks import check_count, check_matrix, check_vector
+from onestep_lib.activations import Activation
+from onestep_lib.hermite import correlated_mean
 from onestep_lib.settings import Setting
 from onestep_lib.step import gradient_spike
 
-__all__ = ["direction_floor", "fixed_feature_floor", "representable_share"]
+__all__ = ["direction_floor", "explained_share", "fixed_feature_floor", "representable_share"]
 
 _ORDER = 12
+_SERIES = 20
 
 
 def representable_share(degree: int, count: int, d: int) -> float:
@@ -63,6 +67,45 @@ def representable_share(degree: int, count: int, d: int) -> float:
         share += eigenvalue * taken
         left -= taken
     return float(min(share, 1.0))
+
+
+def explained_share(weights: np.ndarray, direction: np.ndarray, sigma: Activation, degree: int) -> float:
+    r"""Return the share of :math:`He_k(\langle\beta_*,x\rangle)` that given features explain.
+
+    .. math:: \text{share}_k=g^\top\Sigma^{-1}g/k!,\qquad g_j=k!\,c_k\langle w_j,\beta_*\rangle^k,
+
+    with infinitely many samples of Gaussian x, :math:`\Sigma` the covariance of the features
+    :math:`\sigma(\langle w_j,x\rangle)` (:eq:`eq-degree-share`, :eq:`eq-feature-degree`). The covariance of
+    two different features is summed up to degree 20: for unit vectors that are not close to each other.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (N, d)
+        Rows of norm 1.
+    direction : ndarray, shape (d,)
+        The unit vector beta_*.
+    sigma : Activation
+    degree : int
+        The degree k from 1 to 20.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a shape does not fit, a row or the direction is not of norm 1, or k is out of range.
+    """
+    weights = check_matrix("weights", weights)
+    direction = check_vector("direction", direction, weights.shape[1])
+    if not np.allclose(np.linalg.norm(weights, axis=1), 1) or not np.isclose(np.linalg.norm(direction), 1):
+        raise ValueError("weights and direction must be unit vectors (rows='spherical')")
+    if check_count("degree", degree) > _SERIES:
+        raise ValueError(f"degree must be an integer from 1 to {_SERIES}, got {degree!r}")
+    coefficients = sigma.coefficients(_SERIES)
+    coefficients[0] = 0.0  # a covariance, not a second moment
+    covariance = correlated_mean(coefficients, coefficients, np.clip(weights @ weights.T, -1, 1))
+    np.fill_diagonal(covariance, sigma.second_moment - sigma.c0**2)
+    target = np.eye(degree + 1)[degree]
+    g = correlated_mean(coefficients, target, weights @ direction)
+    return float(g @ np.linalg.solve(covariance, g) / factorial(degree))
 
 
 def fixed_feature_floor(setting: Setting) -> float:
