@@ -23,7 +23,8 @@ eigenvector u of z has
 .. math:: \frac{\langle u,h_q\rangle^2}n=-\frac{t_q^2\,(Pv)_q^2}{v^\top M'v},\qquad M(-z)\,v=0 .
 
 The ordered eigenvalues of :math:`-P^\top\operatorname{diag}(t)P/(1+\tau)` fall as z grows, so that each
-outlier is one bracketed crossing of 1.
+outlier is one bracketed crossing of 1: a sign change of an ordered eigenvalue of M, which a diagonal
+congruence does not move.
 
 Functions
 ---------
@@ -140,10 +141,11 @@ def spike_matrix(
 
     With r = c_1 eta |b|, x^k = sum_q xi_{kq} He_q and L from `readout_factor`,
 
-    .. math:: P_{q\cdot}=\sqrt{q!}\sum_k\xi_{kq}\,c_kr^kN^{(1-k)/2}L_{k\cdot}\,;
+    .. math:: P_{q\cdot}=\sqrt{q!}\sum_k\xi_{kq}\,c_kr^kN^{(1-k)/2}L_{k\cdot}\,,
 
-    a further column holds :math:`c_2\sqrt{2N/d}` in row 0 (Gaussian rows), and a further row
-    :math:`c_2\sqrt{2N/d}\,L_{0\cdot}` for g (Gaussian inputs).
+    with a further column that holds :math:`c_2\sqrt{2N/d}` in row 0 (Gaussian rows), and a further row
+    :math:`c_2\sqrt{2N/d}\,L_{0\cdot}` for g (Gaussian inputs); then rotated from the right, so that the
+    columns are graded by size.
 
     Parameters
     ----------
@@ -157,7 +159,7 @@ def spike_matrix(
 
     Returns
     -------
-    ndarray, shape steps.shape + (l + 2, m + 1)
+    ndarray, shape steps.shape + (l + 2, at most l + 2)
         Rows q = 0, ..., l and g.
 
     Raises
@@ -172,13 +174,30 @@ def spike_matrix(
     orders = np.arange(level + 1)
     r = c[1] * np.sqrt(power) * setting.steps[..., None]
     sizes = c * np.sqrt(N) * (r / np.sqrt(N)) ** orders
-    hermite_side = monomial_to_hermite(level) * np.sqrt(factorial(orders))
     wobble = setting.activation.c2 * np.sqrt(2 * N / setting.d)
-    P = np.zeros((*setting.steps.shape, level + 2, factor.shape[1] + 1))
-    P[..., :-1, :-1] = hermite_side.T @ (sizes[..., None] * factor)
-    P[..., 0, -1] = wobble * (setting.rows == "gaussian")
-    P[..., -1, :-1] = wobble * factor[0] * (setting.inputs == "gaussian")
-    return P
+    # Rows 1, kappa, ..., kappa^l and g; columns: the orthonormal basis of the neurons' side.
+    parts = np.zeros((*setting.steps.shape, level + 2, factor.shape[1] + 1))
+    parts[..., :-1, :-1] = sizes[..., None] * factor
+    parts[..., 0, -1] = wobble * (setting.rows == "gaussian")
+    parts[..., -1, :-1] = wobble * factor[0] * (setting.inputs == "gaussian")
+    graded = _graded(parts)
+    hermite_side = monomial_to_hermite(level) * np.sqrt(factorial(orders))
+    return np.concatenate([hermite_side.T @ graded[..., :-1, :], graded[..., -1:, :]], axis=-2)
+
+
+def _graded(parts: np.ndarray) -> np.ndarray:
+    """The same rows in a basis where each, from the largest down, adds one column (Gram-Schmidt).
+
+    Spikes differ by many orders of magnitude. In this basis their columns do, and a diagonal scaling makes
+    M well conditioned; in a fixed basis the small spikes would drown in the rounding of the large ones.
+    """
+    norms = np.linalg.norm(parts, axis=-1)
+    order = np.argsort(-norms, axis=-1, kind="stable")[..., None]
+    triangular = np.linalg.qr(np.take_along_axis(parts, order, axis=-2).mT, mode="r").mT
+    graded = np.empty_like(triangular)
+    np.put_along_axis(graded, order, triangular, axis=-2)
+    # A row that depends on larger ones (powers of signs) leaves rounding, not a column of its own.
+    return np.where(np.abs(graded) > 1e-13 * norms[..., None], graded, 0.0)
 
 
 def sample_side(resolvent: Resolvent, k: float, level: int) -> tuple[np.ndarray, np.ndarray]:
@@ -309,38 +328,44 @@ def outliers(
     return Outliers(values, overlaps[:, :-1])
 
 
-def _pull(setting: Setting, P: np.ndarray, k: float, log_distance: float) -> np.ndarray:
-    """The ordered eigenvalues of -P^T diag(t) P/(1 + tau), minus 1, at one point outside the bulk."""
-    _, resolvent = outer_resolvent(np.exp(log_distance), setting)
-    t, _ = sample_side(resolvent, k, P.shape[0] - 2)
-    return np.linalg.eigvalsh(-(P.T * t) @ P / (1 + resolvent.tau))[::-1] - 1
-
-
-# The relative distance from the edge at which an outlier counts as part of the bulk.
+# The relative distance from the edge below which an outlier counts as part of the bulk.
 _NEAREST = 1e-9
 
 
+def _signature(setting: Setting, P: np.ndarray, k: float, log_distance: float) -> np.ndarray:
+    """The ordered eigenvalues of M/(1 + tau), scaled by a congruence that keeps their signs, at one point."""
+    _, resolvent = outer_resolvent(np.exp(log_distance), setting)
+    t, _ = sample_side(resolvent, k, P.shape[0] - 2)
+    columns = np.linalg.norm(P, axis=0) * np.sqrt(np.abs(t).max() / (1 + resolvent.tau))
+    scale = 1 / np.maximum(columns, 1.0)
+    matrix = (P.T * t) @ P / (1 + resolvent.tau) + np.eye(P.shape[1])
+    return np.linalg.eigvalsh(matrix * scale[:, None] * scale)
+
+
 def _locate(setting: Setting, P: np.ndarray, k: float, j: int) -> float | None:
-    """Where the j-th eigenvalue crosses 1, as a log distance from the edge; None if it does not."""
+    """Where the j-th eigenvalue turns positive, as a log distance from the edge; None if it always is."""
     low = high = np.log(_NEAREST)
-    if _pull(setting, P, k, low)[j] <= 0:
+    if _signature(setting, P, k, low)[j] >= 0:
         return None
-    while _pull(setting, P, k, high)[j] > 0:
+    while _signature(setting, P, k, high)[j] < 0:
         high += 4.0
     root, report = brentq(
-        lambda s: _pull(setting, P, k, s)[j], low, high, xtol=1e-13, full_output=True, disp=False
+        lambda s: _signature(setting, P, k, s)[j], low, high, xtol=1e-13, full_output=True, disp=False
     )
     if not report.converged:
-        raise ConvergenceError("outliers", abs(_pull(setting, P, k, root)[j]), {"setting": setting})
+        raise ConvergenceError("outliers", abs(_signature(setting, P, k, root)[j]), {"setting": setting})
     return float(root)
 
 
 def _outlier(setting: Setting, P: np.ndarray, k: float, log_distance: float) -> tuple[float, np.ndarray]:
     z, resolvent = outer_resolvent(np.exp(log_distance), setting)
     t, dt = sample_side(resolvent, k, P.shape[0] - 2)
-    values, vectors = np.linalg.eigh((P.T * t) @ P / (1 + resolvent.tau))
-    along = P @ vectors[:, np.argmin(np.abs(values + 1))]
-    slope = resolvent.dtau + along**2 @ dt
+    scale = 1 / np.maximum(np.linalg.norm(P, axis=0), 1.0)
+    matrix = ((P.T * t) @ P + (1 + resolvent.tau) * np.eye(P.shape[1])) * scale[:, None] * scale
+    values, vectors = np.linalg.eigh(matrix)
+    null = scale * vectors[:, np.argmin(np.abs(values))]
+    along = P @ null
+    slope = resolvent.dtau * (null @ null) + along**2 @ dt
     return float(z), -((t * along) ** 2) / slope
 
 
