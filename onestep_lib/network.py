@@ -36,6 +36,9 @@ __all__ = [
     "residual",
 ]
 
+# Samples treated at once: memory stays N x 4096 for any batch.
+_BLOCK = 4096
+
 
 @dataclass(frozen=True)
 class Network:
@@ -115,12 +118,18 @@ def first_layer_gradient(
     X = check_matrix("X", X, network.weights.shape[1])
     y = check_vector("y", y)
     check_same_length("y", y, "X", X)
-    preactivations = X @ network.weights.T
-    r = y if output == "centred" else y - _initial_output(network, preactivations, output)
-    # Row j is (a_j/n) sum_i r_i sigma'(w_j.x_i) x_i; scaling the rows of X^T keeps it one product.
-    slopes = sigma.derivative(preactivations)
-    slopes *= r[:, None] / y.size
-    return network.readout[:, None] * (slopes.T @ X)
+    total = np.zeros_like(network.weights)
+    for start in range(0, y.size, _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        preactivations = X[rows] @ network.weights.T
+        r = y[rows]
+        if output != "centred":
+            r = r - _initial_output(network, preactivations, output)
+        # Row j is (a_j/n) sum_i r_i sigma'(w_j.x_i) x_i: one product after scaling the slopes by r.
+        slopes = sigma.derivative(preactivations)
+        slopes *= r[:, None] / y.size
+        total += slopes.T @ X[rows]
+    return network.readout[:, None] * total
 
 
 def residual(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:

@@ -10,6 +10,7 @@ Gram matrices is diagonalised once; each penalty then costs a matrix-vector prod
 Functions
 ---------
 ridge_path                coefficients, losses and generalised cross-validation along a path
+streamed_ridge_path       the same from blocks of samples, in memory O(N^2)
 smoother                  the matrix from labels to fitted values
 leave_one_out             the residual of each sample under the fit without it, from one fit
 least_squares_inflation   what estimation costs least squares on Gaussian features
@@ -17,6 +18,7 @@ least_squares_inflation   what estimation costs least squares on Gaussian featur
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +34,14 @@ from onestep_lib._checks import (
     check_vector,
 )
 
-__all__ = ["RidgePath", "least_squares_inflation", "leave_one_out", "ridge_path", "smoother"]
+__all__ = [
+    "RidgePath",
+    "least_squares_inflation",
+    "leave_one_out",
+    "ridge_path",
+    "smoother",
+    "streamed_ridge_path",
+]
 
 
 @dataclass(frozen=True)
@@ -85,33 +94,82 @@ def ridge_path(F: np.ndarray, y: np.ndarray, ridges: ArrayLike) -> RidgePath:
     F = check_matrix("F", F)
     y = check_vector("y", y)
     check_same_length("y", y, "F", F)
-    ridges = check_nonnegative("ridges", ridges)
-    if ridges.ndim > 1:
-        raise ValueError(f"ridges must be a number or a 1-D sequence, got shape {ridges.shape}")
     n, width = F.shape
-    dual = width >= n
-    values, vectors = _eigen(F @ F.T if dual else F.T @ F, max(n, width))
-    penalty = n * np.atleast_1d(ridges)
+    if width < n:
+        return streamed_ridge_path(lambda: [(F, y)], ridges)
+    path, values, vectors = _one_path(ridges), *_eigen(F @ F.T, width)
+    inverse, missed = _filters(values, n * path)
+    rotated = vectors.T @ y
+    scaled = inverse * rotated[:, None]
+    train = np.sum((missed * rotated[:, None]) ** 2, axis=0) / n
+    return _collect(ridges, n, F.T @ (vectors @ scaled), train, scaled, values, inverse, missed)
+
+
+def streamed_ridge_path(
+    blocks: Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]], ridges: ArrayLike
+) -> RidgePath:
+    r"""Fit as `ridge_path` on features that come in blocks of samples, in memory :math:`O(N^2)` and a block.
+
+    Parameters
+    ----------
+    blocks : callable
+        Returns an iterable of (F, y) blocks, the same at each of its two calls: the first pass sums the
+        Gram matrix (N by N), the second the residuals.
+    ridges : array_like, shape () or (L,)
+        Penalties lambda >= 0.
+
+    Returns
+    -------
+    RidgePath
+    """
+    path = _one_path(ridges)
+    n, gram, projected = 0, 0.0, 0.0
+    for F, y in blocks():
+        n, gram, projected = n + y.size, gram + F.T @ F, projected + F.T @ y
+    values, vectors = _eigen(gram, n)
+    inverse, missed = _filters(values, n * path)
+    scaled = inverse * (vectors.T @ projected)[:, None]
+    coefficients = vectors @ scaled
+    train = sum(np.sum((y[:, None] - F @ coefficients) ** 2, axis=0) for F, y in blocks()) / n
+    return _collect(ridges, n, coefficients, train, scaled, values, inverse, missed)
+
+
+def _one_path(ridges: ArrayLike) -> np.ndarray:
+    path = check_nonnegative("ridges", ridges)
+    if path.ndim > 1:
+        raise ValueError(f"ridges must be a number or a 1-D sequence, got shape {path.shape}")
+    return np.atleast_1d(path)
+
+
+def _filters(values: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """1/(s^2 + lambda n), and 1 - s^2/(s^2 + lambda n) without cancellation; 0 and 1 where both are 0."""
     total = values[:, None] + penalty
     inverse = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-    missed = np.where(total > 0, penalty * inverse, 1.0)  # 1 - s^2/(s^2 + lambda n) without cancellation
-    rotated = vectors.T @ (y if dual else F.T @ y)
-    solution = vectors @ (inverse * rotated[:, None])
-    coefficients = F.T @ solution if dual else solution
-    residual = missed * rotated[:, None] if dual else y[:, None] - F @ coefficients
-    train = np.sum(residual**2, axis=0) / n
+    return inverse, np.where(total > 0, penalty * inverse, 1.0)
+
+
+def _collect(
+    ridges: ArrayLike,
+    n: int,
+    coefficients: np.ndarray,
+    train: np.ndarray,
+    scaled: np.ndarray,
+    values: np.ndarray,
+    inverse: np.ndarray,
+    missed: np.ndarray,
+) -> RidgePath:
     unfitted = n - values.size + missed.sum(axis=0)
-    norms = np.sum((inverse * rotated[:, None]) ** 2, axis=0), np.sum(inverse, axis=0) ** 2
+    norms = np.sum(scaled**2, axis=0), np.sum(inverse, axis=0) ** 2
     # Both sides of train/(1 - tr S/n)^2 vanish where the fit interpolates; their ratio does not.
     top, bottom = np.where(unfitted > 0, (train, (unfitted / n) ** 2), (n * norms[0], norms[1]))
-    gcv = top / bottom
-    shape = ridges.shape
+    objective = train + np.asarray(ridges) * np.sum(coefficients**2, axis=0)
+    shape = np.shape(ridges)
     return RidgePath(
-        coefficients.reshape(width, *shape),
+        coefficients.reshape(coefficients.shape[0], *shape),
         train.reshape(shape),
-        (train + ridges * np.sum(coefficients**2, axis=0)).reshape(shape),
+        objective.reshape(shape),
         (values @ inverse).reshape(shape),
-        gcv.reshape(shape),
+        (top / bottom).reshape(shape),
     )
 
 

@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 from onestep_lib._checks import check_count, check_generator
 from onestep_lib.data import sample_batch, sample_direction, sample_inputs
 from onestep_lib.network import Network, gradient_steps, initial_network
-from onestep_lib.ridge import ridge_path
+from onestep_lib.ridge import RidgePath, ridge_path, streamed_ridge_path
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.step import take_steps
 from onestep_lib.surrogates import FEATURES, FeatureMap
@@ -25,6 +25,8 @@ from onestep_lib.surrogates import FEATURES, FeatureMap
 __all__ = ["simulate", "simulate_spectrum"]
 
 _CHUNK = 2048
+# The largest feature matrix that is kept whole (numbers; 256 MB).
+_HELD = 2**25
 
 
 def simulate(
@@ -136,7 +138,7 @@ def _repeat(
     # A feature map that draws noise draws the same one after every step size: paths stay paired.
     noises = [deepcopy(streams.noise) for _ in networks]
     paths = [
-        ridge_path(feature_map(network, X, noise), y, ridges)
+        _fit(network, feature_map, noise, X, y, ridges)
         for network, noise in zip(networks, noises, strict=True)
     ]
     test = np.zeros((len(networks), ridges.size))
@@ -151,3 +153,26 @@ def _repeat(
     train = np.stack([path.train for path in paths])
     objective = np.stack([path.objective for path in paths])
     return np.stack([train, test, objective]).reshape(3, *setting.shape)
+
+
+def _fit(
+    network: Network,
+    feature_map: FeatureMap,
+    noise: np.random.Generator,
+    X: np.ndarray,
+    y: np.ndarray,
+    ridges: np.ndarray,
+) -> RidgePath:
+    """Ridge on the network's features; a feature matrix too large to hold comes in blocks, twice."""
+    if y.size <= network.readout.size or y.size * network.readout.size <= _HELD:
+        return ridge_path(feature_map(network, X, noise), y, ridges)
+    starts = range(0, y.size, _CHUNK)
+    streams = [deepcopy(noise), noise]
+
+    def blocks() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        stream = streams.pop(0)
+        for start in starts:
+            rows = slice(start, start + _CHUNK)
+            yield feature_map(network, X[rows], stream), y[rows]
+
+    return streamed_ridge_path(blocks, ridges)

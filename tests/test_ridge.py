@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
-from onestep_lib.ridge import least_squares_inflation, leave_one_out, ridge_path, smoother
+from onestep_lib.ridge import (
+    least_squares_inflation,
+    leave_one_out,
+    ridge_path,
+    smoother,
+    streamed_ridge_path,
+)
 
 SHAPES = [(40, 15), (15, 40), (25, 25), (30, 1), (1, 30)]
 RIDGES = np.array([1e-6, 1e-3, 0.1, 10.0])
@@ -226,3 +232,15 @@ def test_the_others_refuse():
         least_squares_inflation(10, 9)
     with pytest.raises(TypeError, match=r"n must be an integer >= 1, got 10\.5"):
         least_squares_inflation(10.5, 2)
+
+
+def test_blocks_give_the_fit_on_the_whole():
+    rng = np.random.default_rng(21)
+    F, y = rng.standard_normal((90, 20)), rng.standard_normal(90)
+    cuts = [(F[i : i + 25], y[i : i + 25]) for i in range(0, 90, 25)]
+    whole, blocks = (
+        ridge_path(F, y, [0.0, 0.1, 3.0]),
+        streamed_ridge_path(lambda: iter(cuts), [0.0, 0.1, 3.0]),
+    )
+    for name in ("coefficients", "train", "objective", "degrees_of_freedom", "gcv"):
+        np.testing.assert_allclose(getattr(blocks, name), getattr(whole, name), rtol=1e-10, atol=1e-14)

@@ -250,3 +250,17 @@ def test_refusals_of_settings():
         random_features(SMALL.replace(step=0.5))
     with pytest.raises(ValueError, match=r"target must have mean zero \(c_\*0 = 0\) here, got"):
         random_features(SMALL.replace(target=(1, 1)))
+
+
+@pytest.mark.parametrize("features", ["network", "gaussian_equivalent"])
+def test_a_streamed_fit_is_the_fit_on_the_whole(features, monkeypatch):
+    setting = Setting(n=500, d=20, N=30, target=(0, 1, 0.5), noise=0.3, ridge=(0.01, 1.0), step=(0.0, 3.0))
+    whole = simulate(setting, np.random.default_rng(31), repeats=2, features=features)
+    monkeypatch.setattr("onestep_lib.simulation._HELD", 0)
+    monkeypatch.setattr("onestep_lib.simulation._CHUNK", 128)
+    monkeypatch.setattr("onestep_lib.network._BLOCK", 77)
+    streamed = simulate(setting, np.random.default_rng(31), repeats=2, features=features, test_size=2000)
+    # The test inputs come in other chunks, so the surrogate's noise on them differs; training does not.
+    np.testing.assert_allclose(streamed.draws[:, [0, 2]], whole.draws[:, [0, 2]], rtol=1e-9)
+    if features == "network":
+        np.testing.assert_allclose(streamed.test, whole.test, rtol=1e-9)
