@@ -1,6 +1,6 @@
 # One Gradient Step. `make help` lists the targets. Needs Python 3.11 or newer (with venv) and make.
 .DEFAULT_GOAL := help
-.PHONY: help book test check lint format refresh serve address lock clean
+.PHONY: help book test check bench lint format refresh serve address lock clean
 
 # The first interpreter that is new enough, the tested version first; override with `make PYTHON=...`.
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell \
@@ -40,6 +40,9 @@ test: $(VENV)/test book ## the checks that decide: library, chapters, site, styl
 
 check: $(VENV)/test book ## the long checks: slow tests, every chapter in a real JupyterLab
 	$(BIN)/python tests/suites.py check
+
+bench: $(VENV)/test ## measure speed and memory, as a table in tests/bench/RESULTS.md
+	$(BIN)/python tests/bench/run.py
 
 lint: $(VENV)/test ## style and spelling
 	$(BIN)/python tests/suites.py lint
