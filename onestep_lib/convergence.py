@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 __all__ = ["ConvergenceError"]
 
 
@@ -16,7 +18,7 @@ class ConvergenceError(ArithmeticError):
         The parameters of the worst point, enough to call the solver again.
     """
 
-    def __init__(self, solver: str, residual: float, parameters: dict[str, object]) -> None:
+    def __init__(self, solver: str, residual: float, parameters: Mapping[str, object]) -> None:
         self.residual = residual
         self.parameters = parameters
         listed = ", ".join(f"{name}={value!r}" for name, value in parameters.items())

@@ -123,7 +123,7 @@ def streamed_ridge_path(
     RidgePath
     """
     path = _one_path(ridges)
-    n, gram, projected = 0, 0.0, 0.0
+    n, gram, projected = 0, np.zeros(()), np.zeros(())
     for F, y in blocks():
         n, gram, projected = n + y.size, gram + F.T @ F, projected + F.T @ y
     values, vectors = _eigen(gram, n)

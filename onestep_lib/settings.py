@@ -31,14 +31,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_choice, check_count, check_nonnegative
-from onestep_lib.activations import Activation, Target, activation, target
+from onestep_lib.activations import Activation, Target
+from onestep_lib.activations import activation as as_activation
+from onestep_lib.activations import target as as_target
 from onestep_lib.inputs import INPUTS, THEORY_INPUTS
 
 __all__ = ["INPUTS", "OUTPUTS", "READOUTS", "ROWS", "Losses", "Setting"]
@@ -57,7 +58,14 @@ def _path(name: str, value: ArrayLike) -> float | tuple[float, ...]:
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
-@dataclass(frozen=True)
+def _one_number(name: str, value: ArrayLike) -> float:
+    number = check_nonnegative(name, value)
+    if number.ndim:
+        raise ValueError(f"{name} must be one number, got {value!r}")
+    return float(number)
+
+
+@dataclass(frozen=True, init=False)
 class Setting:
     r"""An experiment; the normalisation is that of :mod:`onestep_lib.settings`.
 
@@ -97,37 +105,56 @@ class Setting:
     n: int
     d: int
     N: int
-    activation: Activation | str | ScalarFunction = "tanh"
-    target: Target | str | Sequence[float] | ScalarFunction = (0.0, 1.0)
-    noise: float = 0.0
-    ridge: float | Sequence[float] = 0.1
-    step: float | Sequence[float] = 0.0
-    rows: str = "gaussian"
-    readout: str = "gaussian"
-    inputs: str = "gaussian"
-    output: str = "centred"
-    fresh: bool = True
-    updates: int = 1
+    activation: Activation
+    target: Target
+    noise: float
+    ridge: float | tuple[float, ...]
+    step: float | tuple[float, ...]
+    rows: str
+    readout: str
+    inputs: str
+    output: str
+    fresh: bool
+    updates: int
 
-    def __post_init__(self) -> None:
-        put = partial(object.__setattr__, self)
-        for name in ("n", "d", "N"):
-            put(name, check_count(name, getattr(self, name)))
-        put("activation", activation(self.activation))
-        put("target", target(self.target))
-        noise = check_nonnegative("noise", self.noise)
-        if noise.ndim:
-            raise ValueError(f"noise must be one number, got {self.noise!r}")
-        put("noise", float(noise))
-        put("ridge", _path("ridge", self.ridge))
-        put("step", _path("step", self.step))
-        check_choice("rows", self.rows, ROWS)
-        check_choice("readout", self.readout, READOUTS)
-        check_choice("inputs", self.inputs, INPUTS)
-        check_choice("output", self.output, OUTPUTS)
-        if not isinstance(self.fresh, bool):
-            raise TypeError(f"fresh must be True or False, got {self.fresh!r}")
-        put("updates", check_count("updates", self.updates))
+    # Written out, so that the arguments may be wide (a name, a callable, a list) and the fields narrow.
+    def __init__(
+        self,
+        n: int,
+        d: int,
+        N: int,
+        activation: Activation | str | ScalarFunction = "tanh",
+        target: Target | str | Sequence[float] | ScalarFunction = (0.0, 1.0),
+        noise: float = 0.0,
+        ridge: ArrayLike = 0.1,
+        step: ArrayLike = 0.0,
+        rows: str = "gaussian",
+        readout: str = "gaussian",
+        inputs: str = "gaussian",
+        output: str = "centred",
+        fresh: bool = True,
+        updates: int = 1,
+    ) -> None:
+        if not isinstance(fresh, bool):
+            raise TypeError(f"fresh must be True or False, got {fresh!r}")
+        fields = {
+            "n": check_count("n", n),
+            "d": check_count("d", d),
+            "N": check_count("N", N),
+            "activation": as_activation(activation),
+            "target": as_target(target),
+            "noise": _one_number("noise", noise),
+            "ridge": _path("ridge", ridge),
+            "step": _path("step", step),
+            "rows": check_choice("rows", rows, ROWS),
+            "readout": check_choice("readout", readout, READOUTS),
+            "inputs": check_choice("inputs", inputs, INPUTS),
+            "output": check_choice("output", output, OUTPUTS),
+            "fresh": fresh,
+            "updates": check_count("updates", updates),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     @property
     def phi(self) -> float:
