@@ -140,6 +140,12 @@ class Activation(_GaussianFunction):
                 f"{self.c1:.9g}; if f jumps, set derivative=None, and if its slope jumps, list the kinks"
             )
 
+    def require_slope(self) -> ScalarFunction:
+        """Return the derivative, or raise where there is none."""
+        if self.derivative is None:
+            raise ValueError(f"activation must have a derivative to take a gradient step, got {self.name!r}")
+        return self.derivative
+
 
 @dataclass(frozen=True)
 class Target(_GaussianFunction):

@@ -112,9 +112,7 @@ def first_layer_gradient(
         If a shape does not fit, or the activation has no useful slope (a step function).
     """
     check_choice("output", output, OUTPUTS)
-    sigma = network.activation
-    if sigma.derivative is None:
-        raise ValueError(f"activation must have a derivative to take a gradient step, got {sigma.name!r}")
+    slope = network.activation.require_slope()
     X = check_matrix("X", X, network.weights.shape[1])
     y = check_vector("y", y)
     check_same_length("y", y, "X", X)
@@ -126,7 +124,7 @@ def first_layer_gradient(
         if output != "centred":
             r = r - _initial_output(network, preactivations, output)
         # Row j is (a_j/n) sum_i r_i sigma'(w_j.x_i) x_i: one product after scaling the slopes by r.
-        slopes = sigma.derivative(preactivations)
+        slopes = slope(preactivations)
         slopes *= r[:, None] / y.size
         total += slopes.T @ X[rows]
     return network.readout[:, None] * total
