@@ -59,6 +59,8 @@ _KAPPA_EDGES = (0.0, 0.75, 1.5, 2.25, 3.0, 3.75, 4.5, 5.5, 7.0, 9.0, 12.0)
 _ORDER = 16
 # Spikes above which the panels within |kappa| < 4.5 are halved, once and twice.
 _HALVE_ABOVE = (1.5, 5.0)
+# Activations bend within this distance of 0, a short piece of a bulk wider than _WIDE.
+_BEND, _WIDE = 4.0, 1.5
 _COUNTS = (48, 96, 192, 384, 768)
 
 
@@ -183,8 +185,10 @@ def feature_means(
 def _feature_rows(sigma: Activation, t: np.ndarray, scale: float) -> tuple[np.ndarray, ...]:
     # A group without a spike (u = 0) needs one point only.
     distinct, back = np.unique(t, return_inverse=True)
-    count = _count(sigma.function, sigma.kinks, distinct, scale)
-    zeta, weights = _inner(sigma.kinks, distinct, scale, count)
+    # On a wide bulk the bend of the activation around 0 is narrow: give it a panel of its own.
+    splits = sigma.kinks if scale < _WIDE else (*sigma.kinks, -_BEND, _BEND)
+    count = _count(sigma.function, splits, distinct, scale)
+    zeta, weights = _inner(splits, distinct, scale, count)
     values = evaluate(sigma.function, scale * zeta + distinct[:, None], name=f"activation {sigma.name!r}")
     weighted = weights * values
     mu0 = weighted.sum(axis=1)

@@ -54,7 +54,7 @@ from onestep_lib.spiked_resolvent import Bulk, FeatureTable, Resolvent, isotropi
 __all__ = ["SpikedFeatures", "SpikedSolution", "SpikedTable", "solve_spiked", "spiked_losses", "tabulate"]
 
 _QUADRATURE_TOLERANCE = 1e-12
-_REFINEMENTS = 24
+_MOST_NODES = 6000
 _PASSES = 60
 _PASS_TOLERANCE = 1e-12
 # Singular values of the mean part below this are collinear columns.
@@ -127,7 +127,8 @@ class SpikedFeatures:
         rho = np.sqrt((1 - gamma) * (1 + gamma))
         kinks = () if isinstance(self.target, TwoIndexTarget) or gamma == 0 else self.target.kinks
         width = rho / abs(gamma) if gamma else 0.0
-        spike = float(np.max(np.abs(self.spikes)))
+        # Functions of u kappa smoothed over the bulk scale c vary as fast as u/c says.
+        spike = float(np.max(np.abs(self.spikes) / self.scales))
         return tabulate(self, kappa_grid([kink / gamma for kink in kinks], width, spike))
 
 
@@ -281,7 +282,7 @@ def solve_spiked(
     ratios = _Ratios(1 / phi, 1 / psi, ridge, 0.0 if d is None else 1 / check_count("d", d), leverage)
     table = model.table if near is None else near.table
     start = None if near is None else (near.resolvent.c, near.resolvent.V)
-    for _ in range(_REFINEMENTS):
+    while table.grid.nodes.size <= _MOST_NODES:
         solution = _solve_on(table, ratios, start)
         coarse = _unresolved(solution)
         if not np.any(coarse):

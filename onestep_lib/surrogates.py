@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from onestep_lib.conditional_gaussian import conditional_gaussian_features
 from onestep_lib.network import Network, features
 from onestep_lib.spikes import infinite_spike_features, spike_features
 
@@ -41,6 +42,7 @@ def gaussian_equivalent_features(network: Network, X: np.ndarray, rng: np.random
 FEATURES: dict[str, FeatureMap] = {
     "network": network_features,
     "gaussian_equivalent": gaussian_equivalent_features,
+    "conditional_gaussian": conditional_gaussian_features,
     **{f"spikes_{level}": spike_features(level) for level in range(1, 5)},
     **{f"infinite_spikes_{level}": infinite_spike_features(level) for level in range(1, 5)},
 }
