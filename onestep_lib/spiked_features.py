@@ -57,8 +57,9 @@ _QUADRATURE_TOLERANCE = 1e-12
 _MOST_NODES = 6000
 _PASSES = 60
 _PASS_TOLERANCE = 1e-12
-# Singular values of the mean part below this are collinear columns.
-_COLLINEAR = 1e-13
+# Directions of the mean part weaker than this are dropped: to learn them takes d > 1e18, and to resolve
+# them more digits than there are (r -> 0, or nearly collinear spikes).
+_WEAK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -380,9 +381,9 @@ def _least_squares(
     pulled = np.divide(vectors.T @ pull, levels, out=np.zeros_like(pull), where=levels > 0)
     aim = np.concatenate([root * values, pulled])
     norms = np.linalg.norm(design, axis=0)
-    norms = np.where(norms > 0, norms, 1.0)
+    norms = np.where(norms > _WEAK * np.max(norms), norms, np.max(norms))
     left, singular, right = np.linalg.svd(design / norms, full_matrices=False)
-    kept = singular > _COLLINEAR * singular[0]
+    kept = singular > _WEAK * singular[0]
     inverse = np.divide(1.0, singular, out=np.zeros_like(singular), where=kept)
     half = inverse[:, None] * right / norms
     return (left.T @ aim) @ half, half

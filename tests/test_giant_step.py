@@ -1,0 +1,267 @@
+"""The giant step: the map, the batch covariance, stored and own simulations, the surrogate."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cavity_by_sweeps import cavity_losses
+
+from onestep_lib import Setting, random_features, simulate
+from onestep_lib.activations import target
+from onestep_lib.batch_spectrum import batch_spectrum, spectral_bulk
+from onestep_lib.conditional_means import target_means
+from onestep_lib.data import sample_batch
+from onestep_lib.giant_step import giant_step, spike_map, stepped_features
+from onestep_lib.network import gradient_step, initial_network
+from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
+
+REFERENCE = json.loads((Path(__file__).parent / "data" / "srf.json").read_text())
+NETWORKS = [p for p in REFERENCE["points"] if p["kind"] == "one-gradient-step network"]
+TARGETS = {"tanh": "tanh", "sign": "sign", "sin": "sin", "he12": (0, 1, 2**-0.5)}
+
+
+def stored_setting(p, N=10_000):
+    d = 1000
+    return Setting(
+        n=round(p["alpha0"] * d), d=d, N=N, activation=p["sigma"], target=TARGETS[p["target"]],
+        rows="spherical", readout="signs", step=p["eta_tilde"] * np.sqrt(N), ridge=0.1,
+    )  # fmt: skip
+
+
+def stored_model(p):
+    """Spiked features at the stored r, gamma and bulk scales."""
+    setting = stored_setting(p)
+    signs = np.array([1.0, -1.0]) if p["balanced_signs"] else np.array([1.0])
+    scales = np.sqrt([p["c_bulk2_plus"], p["c_bulk2_minus"]])[: signs.size]
+    return SpikedFeatures(
+        setting.activation, p["r"] * signs, np.full(signs.size, 1 / signs.size), setting.target, p["gamma"],
+        0.0, scales, 0.0,
+    )  # fmt: skip
+
+
+def stored_ratios(p):
+    return 1 / p["alpha"], 1 / p["beta"], p["lam"] * p["beta"] / p["alpha"]
+
+
+def test_the_map_agrees_with_the_stored_one():
+    for p in NETWORKS:
+        if p["balanced_signs"]:
+            found = spike_map(stored_setting(p), stored_setting(p).step)
+            stored = [p["r"], p["gamma"], p["c_bulk2_plus"], p["c_bulk2_minus"]]
+            np.testing.assert_allclose(
+                [found.strength, found.alignment, *found.scales**2], stored, rtol=1e-10
+            )
+
+
+@pytest.mark.parametrize("p", NETWORKS, ids=lambda p: f"{p['sigma']}-{p['target']}-{p['alpha']}-{p['lam']}")
+def test_stored_isotropic_theory_to_nine_digits(p):
+    found = spiked_losses(stored_model(p), *stored_ratios(p))
+    stored = p["theory_isotropic_c"]
+    if (p["eta_tilde"], p["alpha"], p["beta"], p["lam"]) == (5.0, 1, 2.0, 0.001):
+        # The stored value is 5.6e-9 off here: a separate, slow solution decides.
+        def labels(kappa):
+            means = target_means(target(TARGETS[p["target"]]), kappa, p["gamma"])
+            return means.h0, means.h1, means.variance
+
+        model = stored_model(p)
+        train, test, _ = cavity_losses(
+            np.tanh, model.spikes, model.fractions, labels, p["alpha"], p["beta"], p["lam"],
+            scales=model.scales, nodes=4001,
+        )  # fmt: skip
+        stored = {"train": train, "test": test}
+    assert found.train == pytest.approx(stored["train"], rel=1e-9)
+    assert found.test == pytest.approx(stored["test"], rel=1e-9)
+
+
+def test_stored_networks_with_an_odd_activation_lie_within_their_errors(capsys):
+    scores = []
+    for p in NETWORKS:
+        if p["sigma"] == "relu" or not p["balanced_signs"]:
+            continue
+        setting = stored_setting(p)
+        model = stepped_features(setting, setting.step)
+        for d, simulated in p["sim"].items():
+            found = spiked_losses(model, *stored_ratios(p), d=int(d))
+            for name in ("train", "test"):
+                z = (simulated[name]["mean"] - getattr(found, name)) / simulated[name]["se"]
+                scores.append(z)
+                with capsys.disabled():
+                    print(
+                        f"\n{p['sigma']} {p['target']} alpha={p['alpha']} d={d} {name}: z = {z:+.2f}", end=""
+                    )
+    rms = np.sqrt(np.mean(np.square(scores)))
+    with capsys.disabled():
+        print(f"\nrms z = {rms:.2f} over {len(scores)}")
+    assert rms < 1.5
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"), [("tanh", (0, 1, 2**-0.5)), ("relu", (0.3, 1.0)), ("gelu", (0, 1, 0, 0.3))]
+)
+def test_the_map_describes_a_realised_step(name, labels):
+    d = 400
+    setting = Setting(
+        n=2 * d, d=d, N=300, activation=name, target=labels, noise=0.3, rows="spherical", readout="signs",
+        output="centred",
+    )  # fmt: skip
+    step = 1.2 * np.sqrt(setting.N)
+    found = spike_map(setting, step)
+    rows = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        theta = np.eye(d)[0]
+        X, y = sample_batch(setting, setting.n, theta, rng)
+        network = initial_network(setting, rng)
+        stepped = gradient_step(network, X, y, step, "centred").weights
+        v = X.T @ y / np.linalg.norm(X.T @ y)
+        signs = np.sign(network.readout)
+        along = (stepped - network.weights) @ v
+        across = stepped - np.outer(stepped @ v, v)
+        lengths = [np.mean(np.sum(across[signs == s] ** 2, axis=1)) for s in (1, -1)]
+        rows.append([np.mean(signs * along), v @ theta, *lengths])
+    mean, error = np.mean(rows, 0), np.std(rows, axis=0, ddof=1) / np.sqrt(len(rows))
+    expected = np.array([found.strength, found.alignment, *found.scales**2])
+    assert np.all(np.abs(mean - expected) < 4 * error + 0.015 * np.abs(expected)), (mean, expected, error)
+
+
+# The batch covariance.
+
+
+@pytest.mark.parametrize("strength", [0.05, 1.0, 20.0])
+@pytest.mark.parametrize(
+    ("labels", "noise", "alpha"), [((0, 1, 2**-0.5), 0.3, 2.0), ("tanh", 0.0, 1.0), ((0, 0, 1), 0.0, 0.5)]
+)
+def test_the_gauss_quadrature_reproduces_resolvents_it_was_not_fitted_to(labels, noise, alpha, strength):
+    bulk = spectral_bulk(target(labels), noise, alpha, [strength])
+    x = np.geomspace(1.01, 60, 31) / strength
+    exact = batch_spectrum(target(labels), noise, alpha, x)
+    assert np.all(bulk.weights >= 0)
+    assert np.all(bulk.vv * bulk.tt >= bulk.vt**2 * (1 - 1e-12))
+    np.testing.assert_allclose(
+        [bulk.weights.sum(), bulk.vv.sum(), bulk.vt.sum(), bulk.tt.sum()], [1, 1, 0, 1], atol=1e-10
+    )
+    h = (bulk.scales[0] * (1 + strength * exact.mean_trace) - 1) / strength
+    poles = 1 / (h + x[:, None])
+    np.testing.assert_allclose(poles @ bulk.weights, exact.trace, rtol=3e-8)
+    np.testing.assert_allclose(poles @ bulk.vv, exact.forms[:, 0, 0], rtol=3e-8)
+    np.testing.assert_allclose(poles @ bulk.tt, exact.forms[:, 1, 1], rtol=3e-8)
+    np.testing.assert_allclose(poles @ bulk.vt, exact.forms[:, 0, 1], atol=3e-8 / x.min())
+
+
+def test_the_resolvents_have_the_stated_derivatives():
+    x, h = np.array([0.3, 2.0]), 1e-4
+    at, low, high = (batch_spectrum(target((0, 1, 0.5)), 0.3, 2.0, x + s * h) for s in (0, -1, 1))
+    np.testing.assert_allclose(at.dtrace, (high.trace - low.trace) / (2 * h), rtol=1e-6)
+    np.testing.assert_allclose(at.dforms, (high.forms - low.forms) / (2 * h), rtol=1e-5, atol=1e-7)
+
+
+def test_resolvents_of_realised_batches():
+    setting = Setting(n=600, d=300, N=1, target=(0, 1, 0.3), noise=0.3)
+    x, rows = np.array([0.5, 3.0]), []
+    for seed in range(12):
+        theta = np.eye(setting.d)[0]
+        X, y = sample_batch(setting, setting.n, theta, np.random.default_rng(seed))
+        H = (X * (y**2)[:, None]).T @ X / setting.n
+        v = X.T @ y / np.linalg.norm(X.T @ y)
+        across = theta - (v @ theta) * v
+        across /= np.linalg.norm(across)
+        values, vectors = np.linalg.eigh(H)
+        a, b = vectors.T @ v, vectors.T @ across
+        poles = 1 / (values + x[:, None])
+        rows.append([poles.mean(1), poles @ a**2, poles @ (a * b), poles @ b**2])
+    mean, error = np.mean(rows, 0), np.std(rows, axis=0, ddof=1) / np.sqrt(len(rows))
+    exact = batch_spectrum(setting.target, setting.noise, 2.0, x)
+    expected = np.array([exact.trace, exact.forms[:, 0, 0], exact.forms[:, 0, 1], exact.forms[:, 1, 1]])
+    assert np.all(np.abs(mean - expected) < 4.5 * error + 2e-3 * np.abs(expected)), (mean, expected, error)
+
+
+# Limits, simulation, the surrogate, faults.
+
+
+@pytest.mark.parametrize("name", ["tanh", "relu"])
+@pytest.mark.parametrize("rows", ["gaussian", "spherical"])
+def test_without_a_step_it_is_random_features(name, rows):
+    setting = Setting(
+        n=600,
+        d=300,
+        N=400,
+        activation=name,
+        target=(0, 1, 0.5),
+        noise=0.3,
+        ridge=[0.1, 1],
+        rows=rows,
+        readout="signs",
+    )
+    for step in (0.0, 1e-9):
+        found, expected = giant_step(setting.replace(step=step), finite_d=False), random_features(setting)
+        if step == 0.0 or name == "tanh":
+            for loss in ("train", "test", "objective"):
+                np.testing.assert_allclose(getattr(found, loss), getattr(expected, loss), rtol=1e-8)
+
+
+def test_shapes_follow_the_setting():
+    setting = Setting(n=400, d=200, N=300, step=[0.0, 10.0, 20.0], ridge=[0.1, 1.0], readout="signs")
+    losses = giant_step(setting)
+    assert losses.test.shape == (3, 2)
+    one = giant_step(setting.replace(step=20.0, ridge=1.0))
+    assert isinstance(one.test, float)
+    assert one.test == pytest.approx(losses.test[2, 1], rel=1e-10)
+
+
+CASES = [
+    ("tanh", (0, 1, 2**-0.5), "spherical", "centred"),
+    ("erf", "tanh", "gaussian", "scaled"),
+    ("tanh", "sign", "spherical", "scaled"),
+]
+
+
+@pytest.mark.parametrize(
+    ("d", "repeats", "features"),
+    [
+        (100, 16, "network"),
+        (100, 16, "conditional_gaussian"),
+        pytest.param(400, 24, "network", marks=pytest.mark.slow),
+    ],
+)
+def test_own_simulation(d, repeats, features, capsys):
+    scores = []
+    for case, (name, labels, rows, output) in enumerate(CASES):
+        N = round(1.5 * d)
+        setting = Setting(
+            n=2 * d, d=d, N=N, activation=name, target=target(labels), noise=0.3, ridge=[0.02, 0.5],
+            step=[0.5 * N**0.5, 1.5 * N**0.5], rows=rows, readout="signs", output=output,
+        )  # fmt: skip
+        simulated = simulate(setting, np.random.default_rng(case), repeats, features=features)
+        found = giant_step(setting)
+        for loss in ("train", "test", "objective"):
+            z = (getattr(simulated, loss) - getattr(found, loss)) / getattr(simulated, f"{loss}_se")
+            scores.append(z)
+            with capsys.disabled():
+                print(
+                    f"\n{name} {labels} {rows} {output} d={d} {features} {loss}: z = {z.ravel().round(2)}",
+                    end="",
+                )
+    rms = np.sqrt(np.mean(np.square(scores)))
+    with capsys.disabled():
+        print(f"\nrms z = {rms:.2f}")
+    # The cells of one case share their draws: the rms itself scatters by about a quarter.
+    assert rms < 1.6
+
+
+def test_uncovered_settings_are_refused():
+    setting = Setting(n=400, d=200, N=300, step=10.0, readout="signs")
+    for change, word in (
+        ({"readout": "gaussian"}, "readout"),
+        ({"output": "raw"}, "output"),
+        ({"inputs": "spherical"}, "inputs"),
+        ({"activation": "sign"}, "activation"),
+        ({"target": (0.0,)}, "target"),
+        ({"ridge": 0.0}, "ridge"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            giant_step(setting.replace(**change))
+    with pytest.raises(ValueError, match="bulk"):
+        giant_step(setting, bulk="round")
+    with pytest.raises(ValueError, match="bulk"):
+        giant_step(setting.replace(activation="relu"), bulk="anisotropic")
