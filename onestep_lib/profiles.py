@@ -16,7 +16,7 @@ from onestep_lib.data import sample_inputs
 from onestep_lib.network import features
 from onestep_lib.ridge import ridge_path
 from onestep_lib.settings import Setting
-from onestep_lib.simulation import _Streams
+from onestep_lib.simulation import Draws
 
 __all__ = ["Profile", "learned_profile"]
 
@@ -77,7 +77,7 @@ def learned_profile(
 
 def _one_profile(setting: Setting, rng: np.random.Generator, edges: np.ndarray, test_size: int) -> np.ndarray:
     """Bin averages of f for one repeat, shape setting.shape + (bins,)."""
-    streams = _Streams(setting, rng)
+    streams = Draws(setting, rng)
     X, y = streams.ridge_batch
     inputs = sample_inputs(setting, test_size, streams.test)
     bins = np.digitize(inputs @ streams.direction, edges) - 1

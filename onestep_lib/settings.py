@@ -3,11 +3,12 @@ r"""One description of an experiment, and the losses that every theory and the s
 **The normalisation, stated once.** A batch has n samples :math:`x_i\sim N(0,I_d)` with labels
 :math:`y_i=\sigma_*(\langle\beta_*,x_i\rangle)+\varepsilon_i`, :math:`|\beta_*|=1`,
 :math:`\varepsilon_i\sim N(0,\text{noise}^2)`. The features are :math:`F=\sigma(XW^\top)`, n by N, with
-**no** factor :math:`1/\sqrt N`, and the second layer is fitted on a fresh batch by ridge regression,
+**no** factor :math:`1/\sqrt N`, and the second layer is fitted on a fresh batch by ridge regression
+(chapter 3, :eq:`eq-ridge-problem`),
 
 .. math:: \hat a=\arg\min_a\ \tfrac1n|y-Fa|^2+\lambda|a|^2 .
 
-The three losses are
+The three losses (:eq:`eq-three-losses`) are
 
 * ``train`` :math:`=\frac1n|y-F\hat a|^2`, without the penalty;
 * ``objective`` :math:`=` ``train`` :math:`+\lambda|\hat a|^2`, the minimum itself (the training loss of

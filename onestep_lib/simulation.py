@@ -22,7 +22,7 @@ from onestep_lib.settings import Losses, Setting
 from onestep_lib.step import take_steps
 from onestep_lib.surrogates import FEATURES, FeatureMap
 
-__all__ = ["simulate", "simulate_spectrum"]
+__all__ = ["Draws", "simulate", "simulate_spectrum"]
 
 _CHUNK = 2048
 # The largest feature matrix that is kept whole (numbers; 256 MB).
@@ -79,7 +79,7 @@ def simulate_spectrum(
     check_generator(rng)
     if setting.steps.ndim:
         raise ValueError(f"step must be one number for a spectrum, got {setting.step!r}")
-    streams = _Streams(setting, rng)
+    streams = Draws(setting, rng)
     network = next(streams.networks())
     F = _feature_map(features)(network, streams.ridge_batch[0], streams.noise)
     return np.linalg.eigvalsh(F @ F.T / setting.n)
@@ -95,7 +95,7 @@ def _feature_map(features: str | FeatureMap) -> FeatureMap:
     return FEATURES[features]
 
 
-class _Streams:
+class Draws:
     """The independent draws of one repeat."""
 
     def __init__(self, setting: Setting, rng: np.random.Generator) -> None:
@@ -131,7 +131,7 @@ def _repeat(
     setting: Setting, rng: np.random.Generator, feature_map: FeatureMap, test_size: int
 ) -> np.ndarray:
     """Return train, test and objective of one repeat, shape (3,) + setting.shape."""
-    streams = _Streams(setting, rng)
+    streams = Draws(setting, rng)
     networks = list(streams.networks())
     X, y = streams.ridge_batch
     ridges = np.atleast_1d(setting.ridges)
