@@ -55,6 +55,8 @@ _POWER = 1.5
 _ROWS = 2500
 _BATCHES = 8
 _DIMENSION = 400
+# Far below the error of the readout nodes.
+_TOLERANCE = 1e-8
 
 
 def readout_nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -263,7 +265,9 @@ def one_step(setting: Setting, count: int | None = None, leverage: bool = True) 
     rows = []
     for step in np.atleast_1d(setting.steps):
         model = stepped_vocabulary(setting, step, count)
-        losses = spiked_losses(model, setting.phi, setting.psi, setting.ridges, setting.d, leverage)
+        losses = spiked_losses(
+            model, setting.phi, setting.psi, setting.ridges, setting.d, leverage, tolerance=_TOLERANCE
+        )
         rows.append((losses.train, losses.test, losses.objective))
     stacked = np.moveaxis(np.array(rows), 0, 1).reshape(3, *setting.shape)
     train, test, objective = stacked if setting.shape else (float(value) for value in stacked)

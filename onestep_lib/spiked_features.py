@@ -36,6 +36,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import lu_factor, lu_solve, solve_triangular
 
 from onestep_lib._checks import check_count, check_nonnegative, check_positive, check_real, check_vector
 from onestep_lib.activations import Activation, Target
@@ -49,17 +50,26 @@ from onestep_lib.conditional_means import (
 )
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.settings import Losses
-from onestep_lib.spiked_resolvent import Bulk, FeatureTable, Resolvent, isotropic_bulk, solve_resolvent
+from onestep_lib.spiked_resolvent import (
+    Bulk,
+    FeatureTable,
+    Resolvent,
+    Sweep,
+    isotropic_bulk,
+    solve_resolvent,
+    swept_resolvent,
+)
 
 __all__ = ["SpikedFeatures", "SpikedSolution", "SpikedTable", "solve_spiked", "spiked_losses", "tabulate"]
 
-_QUADRATURE_TOLERANCE = 1e-12
+_TOLERANCE = 1e-12
+# Vocabularies larger than this are solved by accelerated sweeps, smaller ones by Newton's method.
+_FEW = 8
 _MOST_NODES = 6000
 _PASSES = 60
-_PASS_TOLERANCE = 1e-12
-# Directions of the mean part weaker than this are dropped: to learn them takes d > 1e18, and to resolve
-# them more digits than there are (r -> 0, or nearly collinear spikes).
-_WEAK = 1e-9
+# Directions of the mean part weaker than this against the activation are dropped: to learn them takes
+# d > 1e16, and to resolve them more digits than there are (r -> 0, or nearly collinear spikes).
+_WEAK = 1e-8
 
 
 @dataclass(frozen=True)
@@ -200,13 +210,14 @@ class SpikedSolution:
 
 @dataclass(frozen=True)
 class _Ratios:
-    """alpha = n/d, beta = N/d, the cavity's penalty, and 1/d (0: infinite d)."""
+    """alpha = n/d, beta = N/d, the ridge, 1/d (0: infinite d), and the tolerance of the solution."""
 
     alpha: float
     beta: float
     ridge: float
     inverse_d: float
     leverage: bool
+    tolerance: float
 
     @property
     def penalty(self) -> float:
@@ -220,6 +231,7 @@ def spiked_losses(
     ridge: ArrayLike,
     d: int | None = None,
     leverage: bool = False,
+    tolerance: float = _TOLERANCE,
 ) -> Losses:
     r"""Return the losses of ridge regression on spiked random features; phi, psi, ridge broadcast.
 
@@ -234,6 +246,8 @@ def spiked_losses(
         Keep the leading correction of finite d, the penalty :math:`\sum_gM_g^2/(d\,c_g)` on the mean part.
     leverage : bool
         With `d`, keep also the O(1/d) leverage of the mean part.
+    tolerance : float
+        Of every fixed point and of every average over kappa, relative.
 
     Returns
     -------
@@ -245,7 +259,7 @@ def spiked_losses(
     ValueError, TypeError
         For arguments outside these ranges.
     ConvergenceError
-        If a fixed point or a quadrature does not reach its tolerance (1e-12 each).
+        If a fixed point or a quadrature does not reach its tolerance.
     """
     points = np.broadcast_arrays(
         check_positive("phi", phi), check_positive("psi", psi), check_positive("ridge", ridge)
@@ -253,7 +267,7 @@ def spiked_losses(
     values = np.empty((3, points[0].size))
     solution = None
     for i, (one_phi, one_psi, one_ridge) in enumerate(zip(*(p.ravel() for p in points), strict=True)):
-        solution = solve_spiked(model, one_phi, one_psi, one_ridge, d, leverage, near=solution)
+        solution = solve_spiked(model, one_phi, one_psi, one_ridge, d, leverage, solution, tolerance)
         values[:, i] = solution.train, solution.test, solution.objective
     if points[0].ndim == 0:
         values = values[:, 0]
@@ -270,22 +284,25 @@ def solve_spiked(
     d: int | None = None,
     leverage: bool = False,
     near: SpikedSolution | None = None,
+    tolerance: float = _TOLERANCE,
 ) -> SpikedSolution:
     """Solve one point; the arguments are those of `spiked_losses`.
 
     `near` is the solution of a neighbouring point of the same model, whose grid and fixed point start
-    this one. The grid of kappa is refined until every average is good to 1e-12.
+    this one. The grid of kappa is refined until every average is good to the tolerance.
     """
     named = (("phi", phi), ("psi", psi), ("ridge", ridge))
     phi, psi, ridge = (float(check_positive(name, value)) for name, value in named)
     if leverage and d is None:
         raise ValueError("leverage=True needs d: the leverage of the mean part is O(1/d)")
-    ratios = _Ratios(1 / phi, 1 / psi, ridge, 0.0 if d is None else 1 / check_count("d", d), leverage)
+    tolerance = float(check_positive("tolerance", tolerance))
+    inverse_d = 0.0 if d is None else 1 / check_count("d", d)
+    ratios = _Ratios(1 / phi, 1 / psi, ridge, inverse_d, leverage, tolerance)
     table = model.table if near is None else near.table
     start = None if near is None else (near.resolvent.c, near.resolvent.V)
     while table.grid.nodes.size <= _MOST_NODES:
         solution = _solve_on(table, ratios, start)
-        coarse = _unresolved(solution)
+        coarse = _unresolved(solution, tolerance)
         if not np.any(coarse):
             return solution
         grid = table.grid.split(coarse)
@@ -295,19 +312,24 @@ def solve_spiked(
     raise ConvergenceError("spiked_features (quadrature over kappa)", float(np.sum(coarse)), at)
 
 
-def _unresolved(solution: SpikedSolution) -> np.ndarray:
+def _unresolved(solution: SpikedSolution, tolerance: float) -> np.ndarray:
     """The panels of kappa on which some average is not good to the tolerance."""
     table, D = solution.table, solution.resolvent.D
     power = table.features.fractions @ (table.features.means.mu1**2 + table.features.means.mu2_sq)
     values = np.stack([D * power, solution.error, D**2 * solution.error])
     total = np.abs(values @ table.grid.weights)
     errors = table.grid.errors(values)
-    return np.any(errors > _QUADRATURE_TOLERANCE * total[:, None], axis=0)
+    return np.any(errors > tolerance * total[:, None], axis=0)
 
 
 def _solve_on(
     table: SpikedTable, ratios: _Ratios, start: tuple[np.ndarray, np.ndarray] | None
 ) -> SpikedSolution:
+    if table.features.fractions.size > _FEW and ratios.inverse_d > 0:
+        try:
+            return _solve_swept(table, ratios, start)
+        except (ConvergenceError, np.linalg.LinAlgError):
+            start = None
     if not ratios.leverage:
         resolvent = solve_resolvent(table.features, ratios.alpha, ratios.beta, ratios.penalty, start)
         return _second_moments(table, ratios, resolvent, _mean_part(table, ratios, resolvent))
@@ -323,10 +345,37 @@ def _solve_on(
         mean = _mean_part(table, ratios, resolvent)
         new = ratios.inverse_d / ratios.beta * np.sum((mean.half_inverse @ table.columns) ** 2, axis=0)
         change = float(np.max(np.abs(new - extra) * resolvent.D))
-        if change < _PASS_TOLERANCE:
+        if change < ratios.tolerance:
             return _second_moments(table, ratios, resolvent, mean)
         extra, start = new, (resolvent.c, resolvent.V)
     raise ConvergenceError("spiked_features (leverage)", change, {"ratios": ratios})
+
+
+def _solve_swept(
+    table: SpikedTable, ratios: _Ratios, start: tuple[np.ndarray, np.ndarray] | None
+) -> SpikedSolution:
+    """The same fixed point with the leverage swept along: for many groups."""
+    bulk = table.features.bulk
+    weights = bulk.weights - bulk.vv * ratios.inverse_d if ratios.leverage else bulk.weights
+
+    def lift(sweep: Sweep) -> np.ndarray:
+        return _leverage(table, ratios, sweep) if ratios.leverage else np.zeros_like(sweep.D)
+
+    resolvent = swept_resolvent(
+        table.features, ratios.alpha, ratios.beta, ratios.penalty, lift, weights, ratios.tolerance, start
+    )
+    return _second_moments(table, ratios, resolvent, _mean_part(table, ratios, resolvent))
+
+
+def _leverage(table: SpikedTable, ratios: _Ratios, sweep: Sweep) -> np.ndarray:
+    r"""The leverage :math:`\Psi^\top A^{-1}\Psi/(\beta d)` of the mean part, a function of kappa."""
+    penalty = _mean_penalty(table, ratios, sweep).matrix
+    mass = ratios.alpha / ratios.beta * table.grid.weights * sweep.D
+    A = (table.columns * mass) @ table.columns.T + penalty
+    scale = 1 / np.sqrt(np.diag(A))
+    factor = np.linalg.cholesky(scale[:, None] * A * scale)
+    solved = solve_triangular(factor, scale[:, None] * table.columns, lower=True, check_finite=False)
+    return ratios.inverse_d / ratios.beta * np.sum(solved**2, axis=0)
 
 
 @dataclass(frozen=True)
@@ -343,31 +392,59 @@ class _MeanPart:
 
 
 def _mean_part(table: SpikedTable, ratios: _Ratios, resolvent: Resolvent) -> _MeanPart:
-    bulk, c, D = table.features.bulk, resolvent.c, resolvent.D
+    c, D = resolvent.c, resolvent.D
     mass = ratios.alpha / ratios.beta * table.grid.weights * D
     m_hat = table.features.means.mu1 @ (mass * table.labels.h1)
-    K_vv, K_vt, K_tt = (np.einsum("k,kgh->gh", part, resolvent.K) for part in (bulk.vv, bulk.vt, bulk.tt))
-    if bulk.weights.size == 1:
-        along = np.diag(1 / (c * bulk.scales[:, 0]))
-        inverse = along + resolvent.Lambda
-    else:
-        inverse = np.linalg.inv(K_vv)
-        along = (inverse + inverse.T) / 2 - resolvent.Lambda
+    known = _mean_penalty(table, ratios, resolvent)
+    inverse, K_vt, K_tt = known.inverse, known.K_vt, known.K_tt
     G = c.size
-    penalty = np.zeros((3 * G, 3 * G))
-    penalty[:G, :G] = np.diag(ratios.inverse_d / c)
-    penalty[G : 2 * G, G : 2 * G] = along
-    penalty[2 * G :, 2 * G :] = np.diag(1 / c)
     pull = np.zeros(3 * G)
     pull[G : 2 * G] = inverse @ K_vt @ m_hat
-    coefficients, half_inverse = _least_squares(table.columns, table.labels.h0, mass, penalty, pull)
+    means = table.features.means
+    power = table.features.fractions @ (means.mu0**2 + means.mu1**2 + means.mu2_sq)
+    weak = _WEAK * np.sqrt(mass @ power)
+    coefficients, half_inverse = _least_squares(
+        table.columns, table.labels.h0, mass, known.matrix, pull, weak
+    )
     tau = inverse @ (coefficients[G : 2 * G] - K_vt @ m_hat)
     m = K_vt.T @ tau + K_tt @ m_hat
-    return _MeanPart(coefficients, coefficients @ table.columns, tau, m_hat, m, penalty, half_inverse)
+    return _MeanPart(coefficients, coefficients @ table.columns, tau, m_hat, m, known.matrix, half_inverse)
+
+
+@dataclass(frozen=True)
+class _MeanPenalty:
+    """The penalty matrix of the mean part, the inverse of K_vv, K_vt and K_tt."""
+
+    matrix: np.ndarray
+    inverse: np.ndarray
+    K_vt: np.ndarray
+    K_tt: np.ndarray
+
+
+def _mean_penalty(table: SpikedTable, ratios: _Ratios, point: Resolvent | Sweep) -> _MeanPenalty:
+    bulk, c = table.features.bulk, point.c
+    K_vv, K_vt, K_tt = (np.tensordot(part, point.K, 1) for part in (bulk.vv, bulk.vt, bulk.tt))
+    if bulk.weights.size == 1:
+        along = np.diag(1 / (c * bulk.scales[:, 0]))
+        inverse = along + point.Lambda
+    else:
+        inverse = np.linalg.inv(K_vv)
+        along = (inverse + inverse.T) / 2 - point.Lambda
+    G = c.size
+    matrix = np.zeros((3 * G, 3 * G))
+    matrix[:G, :G] = np.diag(ratios.inverse_d / c)
+    matrix[G : 2 * G, G : 2 * G] = along
+    matrix[2 * G :, 2 * G :] = np.diag(1 / c)
+    return _MeanPenalty(matrix, inverse, K_vt, K_tt)
 
 
 def _least_squares(
-    columns: np.ndarray, values: np.ndarray, mass: np.ndarray, penalty: np.ndarray, pull: np.ndarray
+    columns: np.ndarray,
+    values: np.ndarray,
+    mass: np.ndarray,
+    penalty: np.ndarray,
+    pull: np.ndarray,
+    weak: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise sum mass (values - x columns)^2 + x P x - 2 x pull; return x and half with half^T half = A^-1.
 
@@ -381,7 +458,7 @@ def _least_squares(
     pulled = np.divide(vectors.T @ pull, levels, out=np.zeros_like(pull), where=levels > 0)
     aim = np.concatenate([root * values, pulled])
     norms = np.linalg.norm(design, axis=0)
-    norms = np.where(norms > _WEAK * np.max(norms), norms, np.max(norms))
+    norms = np.where(norms > weak, norms, weak / _WEAK)
     left, singular, right = np.linalg.svd(design / norms, full_matrices=False)
     kept = singular > _WEAK * singular[0]
     inverse = np.divide(1.0, singular, out=np.zeros_like(singular), where=kept)
@@ -401,13 +478,14 @@ def _second_moments(
     gain = resolvent.c**2 / (ratios.beta * table.features.fractions)
     source = np.concatenate([pairs.vector(Q0), gain * T0])
     forcing = ratios.alpha / ratios.beta**2 * resolvent.response @ (table.features.moments * weights * D**2)
+    factors = lu_factor(resolvent.jacobian)
     extra = np.zeros_like(D)
     for _ in range(_PASSES):
-        y = np.linalg.solve(resolvent.jacobian, source + forcing @ (fixed + extra))
+        y = lu_solve(factors, source + forcing @ (fixed + extra))
         error = fixed + extra + y @ table.features.counted
         new = _extra_error(table, ratios, D, mean, y[pairs.size :], error) if ratios.leverage else extra
         change = float(np.max(np.abs(new - extra) / np.abs(error)))
-        if change < _PASS_TOLERANCE:
+        if change < ratios.tolerance:
             break
         extra = new
     else:
@@ -443,4 +521,4 @@ def _extra_error(
     variances = np.concatenate([N, N * (bulk.scales @ bulk.vv) * ratios.inverse_d, N * ratios.inverse_d])
     inner += (mean.penalty * variances) @ mean.penalty
     projected = mean.half_inverse.T @ (mean.half_inverse @ table.columns)
-    return np.einsum("ak,ab,bk->k", projected, inner, projected)
+    return np.sum(projected * (inner @ projected), axis=0)

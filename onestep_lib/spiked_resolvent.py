@@ -25,6 +25,7 @@ its matrix :math:`I-t'` is the one of the linear equations for the second moment
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,8 +33,17 @@ from scipy.optimize import brentq
 
 from onestep_lib.conditional_means import FeatureMeans
 from onestep_lib.convergence import ConvergenceError
+from onestep_lib.fixed_point import anderson
 
-__all__ = ["Bulk", "FeatureTable", "Resolvent", "isotropic_bulk", "solve_resolvent"]
+__all__ = [
+    "Bulk",
+    "FeatureTable",
+    "Resolvent",
+    "Sweep",
+    "isotropic_bulk",
+    "solve_resolvent",
+    "swept_resolvent",
+]
 
 _ITERATIONS = 120
 _TOLERANCE = 1e-12
@@ -41,6 +51,7 @@ _TOLERANCE = 1e-12
 _ROUNDING = 1e-11
 # Rounding may lift an iterate above or below the monotone sequence by this much.
 _SLACK = 1e-9
+_POLISHES = 3
 
 
 @dataclass(frozen=True)
@@ -144,7 +155,7 @@ class Resolvent:
     jacobian : ndarray, shape (P + G, P + G)
         :math:`I-t'`.
     iterations : int
-        Newton steps taken.
+        Newton steps taken (0: accelerated sweeps).
     """
 
     c: np.ndarray
@@ -215,7 +226,6 @@ def _newton(
     strict: bool,
 ) -> tuple[Resolvent | None, float]:
     """Newton's method; None if it leaves the monotone sequence (if strict) or runs out of steps."""
-    pairs = features.pairs.size
     change = np.inf
     for iteration in range(_ITERATIONS):
         point = _evaluate(features, alpha, beta, penalty, weights, c, V)
@@ -223,24 +233,119 @@ def _newton(
         residuals = np.append(rise_V / (1 + V), rise_c / c)
         if strict and iteration and np.max(residuals) > _SLACK:
             return None, change
-        # The step is the residual plus the response of (Gamma, c) to the whole step.
-        pushed = alpha / beta * point.response @ (features.moments @ (features.weights * point.D**2 * rise_V))
-        pushed += point.coupling @ rise_c
-        answer = np.linalg.solve(point.jacobian, pushed)
-        step_c = rise_c + answer[pairs:]
-        step_V = rise_V + answer @ features.counted / beta
+        step_c, step_V = _newton_step(features, alpha, beta, point, rise_c, rise_V)
         last, change = change, float(max(np.max(np.abs(step_c) / c), np.max(np.abs(step_V) / (1 + V))))
         # Where I - t' is nearly singular (n = N, lambda -> 0), rounding keeps the step from falling on.
         stalled = last < 1e-6 and change > last / 4 and np.max(np.abs(residuals)) < _ROUNDING
         if change < _TOLERANCE or stalled:
-            return Resolvent(
-                c, V, point.D, point.Lambda, point.Omega, point.K, point.J,
-                point.response, point.coupling, point.jacobian, iteration + 1,
-            ), change  # fmt: skip
+            return _resolvent(c, V, point, iteration + 1), change
         c, V = c + step_c, V + step_V
         if not (np.all(c > 0) and np.all(V >= 0)):
             return None, change
     return None, change
+
+
+def _newton_step(
+    features: FeatureTable, alpha: float, beta: float, point: _Point, rise_c: np.ndarray, rise_V: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The Newton step: the residual plus the response of (Gamma, c) to the whole step."""
+    pushed = alpha / beta * point.response @ (features.moments @ (features.weights * point.D**2 * rise_V))
+    pushed += point.coupling @ rise_c
+    answer = np.linalg.solve(point.jacobian, pushed)
+    return rise_c + answer[features.pairs.size :], rise_V + answer @ features.counted / beta
+
+
+def _resolvent(c: np.ndarray, V: np.ndarray, point: _Point, iterations: int) -> Resolvent:
+    return Resolvent(
+        c, V, point.D, point.Lambda, point.Omega, point.K, point.J,
+        point.response, point.coupling, point.jacobian, iterations,
+    )  # fmt: skip
+
+
+def swept_resolvent(
+    features: FeatureTable,
+    alpha: float,
+    beta: float,
+    penalty: float,
+    lift: Callable[[Sweep], np.ndarray],
+    weights: np.ndarray,
+    tolerance: float,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Resolvent:
+    r"""Solve for the fixed point by accelerated sweeps: for many groups, where a Newton step is dear.
+
+    Parameters
+    ----------
+    features, alpha, beta, penalty, start, weights
+        As in `solve_resolvent`.
+    lift : callable
+        From a sweep to the addition to V (the leverage), which is part of the fixed point.
+    tolerance : float
+        For the error of (c, V), relative to c and 1 + V, as the Newton step at the end measures it.
+
+    Raises
+    ------
+    ConvergenceError
+        If it is not reached.
+    """
+    groups = features.fractions.size
+    c, V = _scalar_start(features, alpha, beta, penalty) if start is None else start
+    x = np.log(np.concatenate([c, V]))
+
+    def sweep(x: np.ndarray) -> np.ndarray:
+        c, V = np.split(np.exp(np.clip(x, -300, 300)), [groups])
+        new = _sweep(features, alpha, beta, penalty, weights, c, V)
+        return np.log(np.concatenate([new.next_c, new.next_V + lift(new)]))
+
+    residual = tolerance / 3
+    for _ in range(_POLISHES):
+        x = anderson(sweep, x, np.concatenate([features.fractions, features.weights]), residual)
+        c, V = np.split(np.exp(x), [groups])
+        added = lift(_sweep(features, alpha, beta, penalty, weights, c, V))
+        point = _evaluate(features, alpha, beta, penalty, weights, c, V)
+        rise_c, rise_V = point.next_c - c, point.next_V + added - V
+        step_c, step_V = _newton_step(features, alpha, beta, point, rise_c, rise_V)
+        error = float(max(np.max(np.abs(step_c) / c), np.max(np.abs(step_V) / (1 + V))))
+        if error <= tolerance:
+            return _resolvent(c, V, point, 0)
+        residual /= 30
+    at = {"alpha": alpha, "beta": beta, "penalty": penalty}
+    raise ConvergenceError("spiked_resolvent (sweeps)", error, at)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One sweep of the map from (c, V): no derivatives."""
+
+    next_c: np.ndarray
+    next_V: np.ndarray
+    c: np.ndarray
+    D: np.ndarray
+    Lambda: np.ndarray
+    K: np.ndarray
+
+
+def _sweep(
+    features: FeatureTable,
+    alpha: float,
+    beta: float,
+    penalty: float,
+    weights: np.ndarray,
+    c: np.ndarray,
+    V: np.ndarray,
+) -> Sweep:
+    means = features.means
+    D = 1 / (1 + V)
+    mass = alpha / beta * features.weights * D
+    Lambda = (means.mu1 * mass) @ means.mu1.T
+    root = np.sqrt(features.bulk.scales * c[:, None]).T
+    inverse = np.linalg.inv(np.eye(c.size) + root[:, :, None] * Lambda * root[:, None, :])
+    K = root[:, :, None] * inverse * root[:, None, :]
+    R = weights @ (1 - np.diagonal(inverse, axis1=1, axis2=2)) / c
+    next_c = beta * features.fractions / (penalty + means.mu2_sq @ mass + R)
+    gamma = np.tensordot(weights, K, 1)
+    next_V = (np.sum(means.mu1 * (gamma @ means.mu1), axis=0) + next_c @ means.mu2_sq) / beta
+    return Sweep(next_c, next_V, c, D, Lambda, K)
 
 
 @dataclass(frozen=True)
