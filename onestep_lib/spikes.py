@@ -5,7 +5,7 @@ With b the gradient's direction (:mod:`onestep_lib.step`), kappa = X b/|b|, and 
 .. math:: F=F_l+o(\sqrt n),\qquad F_l=F_0+\sum_{k=1}^l(c_1\eta)^kc_k\,(Xb)^{\circ k}(a^{\circ k})^\top
           \quad\text{for }\tfrac{l-1}{2l}<\alpha<\tfrac l{2l+2}
 
-in operator norm (Moniri et al., arXiv 2310.07891, theorem on the spikes; derived in chapter 7), for a
+in operator norm (Moniri et al., arXiv 2310.07891, theorem on the spikes), for a
 centred or scaled network and fresh X. F_0 has two more parts of rank one: its constant part, with right
 factor :math:`c_0+c_2(|w_j|^2-1)` (the second for Gaussian rows), and for Gaussian inputs
 :math:`g_i=(|x_i|^2-d)/\sqrt{2d}` with right factor :math:`c_2\sqrt{2/d}`.
@@ -17,15 +17,6 @@ matrix P (`spike_matrix`), and the rest of F_0 has (:mod:`onestep_lib.gaussian_e
 .. math:: \lim h_p^\top Rh_q=\delta_{pq}t_q,\quad t_1=km_2,\quad t_q=km_1\ (q\ne1,\text{ and for }g),\qquad
           M(\lambda)=(1+\tau)I+P^\top\operatorname{diag}(t)\,P .
 
-By Woodbury's identity the eigenvalues z of F F^T/n outside the bulk are those with det M(-z) = 0, and the
-eigenvector u of z has
-
-.. math:: \frac{\langle u,h_q\rangle^2}n=-\frac{t_q^2\,(Pv)_q^2}{v^\top M'v},\qquad M(-z)\,v=0 .
-
-The ordered eigenvalues of :math:`-P^\top\operatorname{diag}(t)P/(1+\tau)` fall as z grows, so that each
-outlier is one bracketed crossing of 1: a sign change of an ordered eigenvalue of M, which a diagonal
-congruence does not move.
-
 Functions
 ---------
 spike_level              the l of a step size n^alpha
@@ -33,33 +24,28 @@ spike_norms              operator norm of each spike over sqrt(n)
 spike_features, infinite_spike_features    feature maps to simulate
 spike_error              |F - F_l|/sqrt(n), measured
 spike_matrix             P
-outliers, measured_outliers    outlying eigenvalues, and overlaps with He_q(kappa)
+sample_side              t
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import factorial, factorial2
 
 from onestep_lib._checks import check_count, check_matrix, check_vector
-from onestep_lib.convergence import ConvergenceError
 from onestep_lib.gaussian_equivalence import Resolvent
-from onestep_lib.hermite import hermite, monomial_to_hermite
+from onestep_lib.hermite import monomial_to_hermite
 from onestep_lib.network import Network, features
 from onestep_lib.settings import Setting
-from onestep_lib.spectra import operator_norm, outer_resolvent
+from onestep_lib.spectra import operator_norm
 from onestep_lib.step import Spike, SteppedNetwork, gradient_spike
 
 __all__ = [
-    "Outliers",
     "infinite_spike_features",
-    "measured_outliers",
-    "outliers",
+    "sample_side",
     "spike_error",
     "spike_features",
     "spike_level",
@@ -193,9 +179,9 @@ def _graded(parts: np.ndarray) -> np.ndarray:
     """
     norms = np.linalg.norm(parts, axis=-1)
     order = np.argsort(-norms, axis=-1, kind="stable")[..., None]
-    triangular = np.linalg.qr(np.take_along_axis(parts, order, axis=-2).mT, mode="r").mT
-    graded = np.empty_like(triangular)
-    np.put_along_axis(graded, order, triangular, axis=-2)
+    triangular = np.asarray(np.linalg.qr(np.take_along_axis(parts, order, axis=-2).mT, mode="r"))
+    graded = np.empty((*parts.shape[:-1], triangular.shape[-2]))
+    np.put_along_axis(graded, order, triangular.mT, axis=-2)
     # A row that depends on larger ones (powers of signs) leaves rounding, not a column of its own.
     return np.where(np.abs(graded) > 1e-13 * norms[..., None], graded, 0.0)
 
@@ -274,119 +260,3 @@ def spike_error(network: SteppedNetwork, X: np.ndarray, level: int) -> float:
     stepped = features(network.weights, X, network.activation)
     before = features(network.initial.weights, X, network.activation)
     return operator_norm(stepped - before - samples @ neurons.T) / np.sqrt(X.shape[0])
-
-
-@dataclass(frozen=True)
-class Outliers:
-    """Eigenvalues of F F^T/n outside the bulk, the largest first.
-
-    Parameters
-    ----------
-    values : ndarray, shape (J,)
-    overlaps : ndarray, shape (J, l + 1)
-        Squared overlap of each eigenvector with He_q(kappa), q = 0, ..., l.
-    """
-
-    values: np.ndarray
-    overlaps: np.ndarray
-
-
-def outliers(
-    setting: Setting, level: int, spike: Spike | None = None, readout: np.ndarray | None = None
-) -> Outliers:
-    r"""Return the eigenvalues of :math:`FF^\top/n` to the right of the bulk, and their eigenvectors.
-
-    For one step size (0: those of random features, from the constant parts). Formulas in
-    :mod:`onestep_lib.spikes`, derived in chapter 7.
-
-    Parameters
-    ----------
-    setting : Setting
-    level : int
-        The number of spikes l >= 1.
-    spike, readout
-        As in `spike_matrix`.
-
-    Returns
-    -------
-    Outliers
-
-    Raises
-    ------
-    ValueError
-        For a raw network, a path of steps, or a target with a mean.
-    ConvergenceError
-        If an edge or a crossing cannot be bracketed.
-    """
-    if setting.steps.ndim:
-        raise ValueError(f"step must be one number for outliers, got {setting.step!r}")
-    P, k = spike_matrix(setting, level, spike, readout), setting.n / setting.N
-    located = [_locate(setting, P, k, j) for j in range(P.shape[1])]
-    found = [_outlier(setting, P, k, distance) for distance in located if distance is not None]
-    values = np.array([value for value, _ in found])
-    overlaps = np.array([overlap for _, overlap in found]).reshape(-1, level + 2)
-    return Outliers(values, overlaps[:, :-1])
-
-
-# The relative distance from the edge below which an outlier counts as part of the bulk.
-_NEAREST = 1e-9
-
-
-def _signature(setting: Setting, P: np.ndarray, k: float, log_distance: float) -> np.ndarray:
-    """The ordered eigenvalues of M/(1 + tau), scaled by a congruence that keeps their signs, at one point."""
-    _, resolvent = outer_resolvent(np.exp(log_distance), setting)
-    t, _ = sample_side(resolvent, k, P.shape[0] - 2)
-    columns = np.linalg.norm(P, axis=0) * np.sqrt(np.abs(t).max() / (1 + resolvent.tau))
-    scale = 1 / np.maximum(columns, 1.0)
-    matrix = (P.T * t) @ P / (1 + resolvent.tau) + np.eye(P.shape[1])
-    return np.linalg.eigvalsh(matrix * scale[:, None] * scale)
-
-
-def _locate(setting: Setting, P: np.ndarray, k: float, j: int) -> float | None:
-    """Where the j-th eigenvalue turns positive, as a log distance from the edge; None if it always is."""
-    low = high = np.log(_NEAREST)
-    if _signature(setting, P, k, low)[j] >= 0:
-        return None
-    while _signature(setting, P, k, high)[j] < 0:
-        high += 4.0
-    root, report = brentq(
-        lambda s: _signature(setting, P, k, s)[j], low, high, xtol=1e-13, full_output=True, disp=False
-    )
-    if not report.converged:
-        raise ConvergenceError("outliers", abs(_signature(setting, P, k, root)[j]), {"setting": setting})
-    return float(root)
-
-
-def _outlier(setting: Setting, P: np.ndarray, k: float, log_distance: float) -> tuple[float, np.ndarray]:
-    z, resolvent = outer_resolvent(np.exp(log_distance), setting)
-    t, dt = sample_side(resolvent, k, P.shape[0] - 2)
-    scale = 1 / np.maximum(np.linalg.norm(P, axis=0), 1.0)
-    matrix = ((P.T * t) @ P + (1 + resolvent.tau) * np.eye(P.shape[1])) * scale[:, None] * scale
-    values, vectors = np.linalg.eigh(matrix)
-    null = scale * vectors[:, np.argmin(np.abs(values))]
-    along = P @ null
-    slope = resolvent.dtau * (null @ null) + along**2 @ dt
-    return float(z), -((t * along) ** 2) / slope
-
-
-def measured_outliers(F: np.ndarray, kappa: np.ndarray, count: int, level: int) -> Outliers:
-    r"""Return the largest eigenvalues of :math:`FF^\top/n` of one draw, and their overlaps.
-
-    Parameters
-    ----------
-    F : ndarray, shape (n, N)
-    kappa : ndarray, shape (n,)
-        X b/|b| for the same inputs.
-    count : int
-        How many eigenvalues.
-    level : int
-        The highest degree l of :math:`He_q(\kappa)`; the overlap is :math:`\langle u,h_q\rangle^2/n`.
-    """
-    F = check_matrix("F", F)
-    n = F.shape[0]
-    kappa = check_vector("kappa", kappa, n)
-    count = check_count("count", count)
-    left, singular, _ = np.linalg.svd(F, full_matrices=False)
-    scale = np.sqrt(n * factorial(np.arange(level + 1)))
-    basis = hermite(level, kappa) / scale[:, None]
-    return Outliers(singular[:count] ** 2 / n, (left[:, :count].T @ basis.T) ** 2)

@@ -7,7 +7,7 @@ Ridge regression on F_l (:mod:`onestep_lib.spikes`) has, by Woodbury's identity,
           s_q=\sqrt{q!}\,c_{*,q}\,\rho^q\ (q\ge1),
 
 with P, t and M of :mod:`onestep_lib.spikes` and rho the cosine of b and beta_*; s_0 = 0. This is the whole
-curve in eta below the giant step (`finite_staircase`; derived in chapter 8, not in the papers). As every
+curve in eta below the giant step (`finite_staircase`; not in the papers). As every
 spike grows, Delta rises to the level Delta_l of the powers kappa^k, k <= l, c_k != 0 (`staircase`),
 
 .. math:: \Delta_l=\lambda\,b^\top G^{-1}b,\qquad G_{ij}=\sum_qq!\,\xi_{iq}\xi_{jq}t_q,\qquad

@@ -24,8 +24,8 @@ with squared overlaps of its singular vectors
           \text{with }b:\ \frac{T^2-c}{T^2}\,
           \frac{c_1^2(\eta B-[\text{raw}](1-\text{kap}))^2}{(1+T)|b|^2}
 
-(Baik, Ben Arous and Peche 2005; Ba et al., arXiv 2205.01445, section 3; the raw network derived in
-chapter 6: along a, W_1 is a row of variance 1 + T among rows of variance 1).
+(Baik, Ben Arous and Peche 2005; Ba et al., arXiv 2205.01445, section 3; the raw network by the
+same theorem: along a, W_1 is a row of variance 1 + T among rows of variance 1).
 
 Functions
 ---------
@@ -170,8 +170,9 @@ def _noise_power(setting: Setting) -> float:
 def gradient_spike(setting: Setting) -> Spike:
     r"""Return the limits of :math:`|b|^2` and of :math:`\langle b,\beta_*\rangle/|b|`.
 
-    For a centred or scaled network they are :eq:`eq-direction-overlap`, derived in chapter 1. For a raw network with c_0 != 0 the first fluctuates with the readout (through
-    :math:`c_0^2(\sum_ja_j)^2`); its mean is returned. Derived in chapter 6.
+    For a centred or scaled network they are :eq:`eq-direction-overlap`, derived in chapter 1. For a raw
+    network with c_0 != 0 the first fluctuates with the readout (through :math:`c_0^2(\sum_ja_j)^2`); its
+    mean is returned.
 
     Raises
     ------
@@ -199,7 +200,7 @@ def label_direction_error(setting: Setting) -> float:
     r"""Return the limit of `rank_one_error` when b is taken to be :math:`X^\top y/n`.
 
     :math:`\sqrt{B_f/(c_{*,1}^2+\phi(c_*^2+\text{noise}^2)+B_f)}` with
-    :math:`B_f=c_1^2+\phi\,\mathbb E\sigma^2` for a raw network (derived in chapter 6), and 0 otherwise:
+    :math:`B_f=c_1^2+\phi\,\mathbb E\sigma^2` for a raw network, and 0 otherwise:
     papers that write X^T y/n need a centred or scaled network.
     """
     if setting.output != "raw":

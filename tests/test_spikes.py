@@ -14,11 +14,10 @@ from onestep_lib import Activation, Setting, simulate
 from onestep_lib.data import sample_batch, sample_direction, sample_inputs
 from onestep_lib.hermite import monomial_to_hermite
 from onestep_lib.network import features, initial_network
+from onestep_lib.outliers import measured_outliers, outliers
 from onestep_lib.spectra import feature_law
 from onestep_lib.spikes import (
     infinite_spike_features,
-    measured_outliers,
-    outliers,
     spike_error,
     spike_features,
     spike_level,

@@ -144,7 +144,11 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize("changes", VARIANTS, ids=str)
+def variant(changes):
+    return "-".join(getattr(value, "name", value) for value in changes.values())
+
+
+@pytest.mark.parametrize("changes", VARIANTS, ids=variant)
 @pytest.mark.parametrize("level", [1, 2, 3, 4, 5])
 def test_finite_curve_ends_on_the_staircase(changes, level):
     s = Setting(
@@ -161,7 +165,7 @@ def test_finite_curve_ends_on_the_staircase(changes, level):
     np.testing.assert_allclose(both(finite_gain(s.replace(step=0.0), level)), 0, atol=1e-14)
 
 
-@pytest.mark.parametrize("changes", VARIANTS[1:], ids=str)
+@pytest.mark.parametrize("changes", VARIANTS[1:], ids=variant)
 def test_closed_forms(changes):
     s = Setting(n=900, d=500, N=700, target=(0, 0.8, 0.5, 0.3), noise=0.3, ridge=[1e-3, 0.1, 3.0], **changes)
     first, second = first_steps(s)
