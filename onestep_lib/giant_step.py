@@ -44,7 +44,7 @@ from onestep_lib.hermite import gaussian_quadrature
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
 
-__all__ = ["BULKS", "SpikeMap", "giant_step", "spike_map", "stepped_features"]
+__all__ = ["BULKS", "SpikeMap", "giant_step", "slope_moments", "spike_map", "stepped_features"]
 
 BULKS = ("auto", "isotropic", "anisotropic")
 
@@ -82,7 +82,7 @@ def spike_map(setting: Setting, step: float) -> SpikeMap:
     """
     sigma, target = _covered(setting)
     rate = float(check_nonnegative("step", step)) / np.sqrt(setting.N)
-    slope_mean, slope_linear, slope_variance = _slope_moments(sigma)
+    slope_mean, slope_linear, slope_variance = slope_moments(sigma)
     power = target.second_moment + setting.noise**2
     B = target.linear**2 + power * setting.phi
     shift = rate * slope_linear * target.c0
@@ -115,10 +115,27 @@ def _covered(setting: Setting) -> tuple[Activation, Target]:
     return setting.activation, setting.target
 
 
-def _slope_moments(sigma: Activation) -> tuple[float, float, float]:
-    r"""Mean, :math:`\mathbb E[\zeta\sigma']` and variance of :math:`\sigma'(\zeta)`."""
+def slope_moments(sigma: Activation) -> tuple[float, float, float]:
+    r"""Return three Gaussian averages of the slope.
+
+    Parameters
+    ----------
+    sigma : Activation
+        With a derivative.
+
+    Returns
+    -------
+    mean, linear, variance : float
+        :math:`\mathbb E\sigma'(\zeta)=c_1`, :math:`\mathbb E[\zeta\sigma'(\zeta)]=2c_2` and
+        :math:`\mathrm{Var}\,\sigma'(\zeta)`.
+
+    Raises
+    ------
+    ValueError
+        If the activation has no derivative.
+    """
     zeta, weights = gaussian_quadrature(sigma.kinks)
-    slope = sigma.derivative(zeta)
+    slope = sigma.require_slope()(zeta)
     mean = float(weights @ slope)
     return mean, float(weights @ (zeta * slope)), float(weights @ (slope - mean) ** 2)
 

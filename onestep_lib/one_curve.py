@@ -42,7 +42,7 @@ from onestep_lib._cache import memory
 from onestep_lib._checks import check_count, check_generator, check_nonnegative
 from onestep_lib.activations import Activation, Target, target
 from onestep_lib.batch_spectrum import spectral_bulk
-from onestep_lib.giant_step import _slope_moments as slope_moments
+from onestep_lib.giant_step import slope_moments
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.signed_spectrum import SignedSpectrum, signed_spectrum
 from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
@@ -121,7 +121,7 @@ def _sampled_lengths(
     rows = rng.standard_normal((_ROWS, _DIMENSION)) / np.sqrt(_DIMENSION)
     if setting.rows == "spherical":
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    g = ((setting.activation.derivative(rows @ X.T) - slope) * y) @ X / n
+    g = ((setting.activation.require_slope()(rows @ X.T) - slope) * y) @ X / n
     q = np.stack([np.sum(rows**2, 1), 2 * np.sum(rows * g, 1), np.sum(g**2, 1)])
     return q.mean(axis=1), np.cov(q)
 
@@ -198,8 +198,7 @@ def _require_covered(setting: Setting) -> None:
         )
     if setting.inputs != "gaussian":
         raise ValueError(f"inputs must be 'gaussian' for the one-curve theory, got {setting.inputs!r}")
-    if setting.activation.derivative is None:
-        raise ValueError(f"activation must have a derivative, got {setting.activation.name!r}")
+    setting.activation.require_slope()
     if setting.target.power + setting.noise == 0:
         raise ValueError("target must not be 0 without noise: the gradient would vanish")
 
@@ -228,7 +227,7 @@ def _is_odd(sigma: Activation) -> bool:
 def _tilted_bulk(setting: Setting, tilt: np.ndarray, noise_share: np.ndarray) -> tuple[Bulk, np.ndarray]:
     r"""Bulk data of :math:`(I+t\hat H)^2+eH` in the basis of H-hat, and the squared bulk scales."""
     data = _spectrum(setting.target, setting.noise, 1 / setting.phi)
-    scales = (1 + np.multiply.outer(tilt, data.h)) ** 2 + np.multiply.outer(noise_share, data.hd)
+    scales = 1 + np.outer(2 * tilt, data.h) + np.outer(tilt**2, data.square) + np.outer(noise_share, data.hd)
     squared = scales @ data.weights
     return Bulk(data.weights, data.vv, data.vt, data.tt, scales / squared[:, None]), squared
 

@@ -52,8 +52,8 @@ class SignedSpectrum:
 
     Parameters
     ----------
-    h : ndarray
-        Eigenvalues of H-hat.
+    h, square : ndarray
+        Eigenvalues of H-hat and their squares, averages over a bin.
     weights : ndarray
         Spectral weights, sum 1.
     vv, vt, tt : ndarray
@@ -64,6 +64,7 @@ class SignedSpectrum:
     """
 
     h: np.ndarray
+    square: np.ndarray
     weights: np.ndarray
     vv: np.ndarray
     vt: np.ndarray
@@ -107,11 +108,13 @@ def label_law(target: Target, noise: float, points: int = 20_000) -> LabelLaw:
 
 
 # The law of H-hat is read at three heights above the axis (relative to 0.15 + |h|), extrapolated to the
-# axis, on a grid that is fine at 0; then neighbours are merged, keeping mass and mean.
+# axis, on a grid that is fine at 0; then neighbours are merged, keeping mass, mean and square. Lengths are in
+# units of the standard deviation of the spectrum.
 _SCALE = 0.15
 _REACH = 14.0
 _GRID = 801
-_MERGE = 7
+_MERGE = 12
+_MOMENTS = 0.02
 _HEIGHTS = (4e-3, 2e-3, 1e-3)
 _EXTRAPOLATE = (1 / 3, -2.0, 8 / 3)
 
@@ -134,27 +137,55 @@ def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectru
     Returns
     -------
     SignedSpectrum
+
+    Raises
+    ------
+    ConvergenceError
+        If Newton's method stops, or the traces of H-hat, its square and H are off by 2 %.
     """
     alpha = float(check_positive("alpha", alpha))
     law = label_law(target, noise)
     keep = law.mass > 1e-12 * law.mass.max()
     law = LabelLaw(law.y[keep], law.mass[keep], law.first[keep], law.second[keep])
-    h = _SCALE * np.sinh(np.linspace(-1, 1, _GRID) * np.arcsinh(_REACH / _SCALE))
-    forms = [row[None] for row in _quadratic_forms(law, law.y, alpha, -1e-7j, _descend(law, alpha, -1e-7j))]
-    at_zero = np.append(_directions(target, noise, alpha, *forms[:4]), forms[4]) * -1e-7j
-    atom = np.where(alpha < 1, at_zero.real, 0.0)
+    power = target.power + noise**2
+    unit = np.sqrt(power / alpha)
+    scale, reach = _SCALE * unit, _REACH * unit + 3 * np.sqrt(power)
+    h = scale * np.sinh(np.linspace(-1, 1, _GRID) * np.arcsinh(reach / scale))
+    atom = _atom(target, noise, law, alpha, unit)
     density = np.zeros((5, h.size))
     for height, share in zip(_HEIGHTS, _EXTRAPOLATE, strict=True):
-        x = -h - 1j * height * (_SCALE + np.abs(h))
+        x = -h - 1j * height * (scale + np.abs(h))
         traces = _continued_forms(law, alpha, x)
         columns = np.vstack([_directions(target, noise, alpha, *traces[:4]).T, traces[4]])
         density += share / np.pi * (columns - atom[:, None] / x).imag
     masses = density * np.gradient(h)
-    nodes = np.add.reduceat(np.vstack([masses, masses[0] * h]), np.arange(0, _GRID, _MERGE), axis=1)
-    nodes = np.hstack([np.append(atom, 0.0)[:, None], nodes])[:, 0 if alpha < 1 else 1 :]
+    nodes = np.add.reduceat(
+        np.vstack([masses, masses[0] * h, masses[0] * h**2]), np.arange(0, _GRID, _MERGE), axis=1
+    )
+    nodes = np.hstack([np.append(atom, [0.0, 0.0])[:, None], nodes])[:, 0 if alpha < 1 else 1 :]
     # Outside the support the extrapolation leaves +-1e-9.
-    w, vv, vt, tt, wh_diagonal, wh = nodes[:, (nodes[0] > 1e-8) & (nodes[4] > 0)]
-    return SignedSpectrum(wh / w, w / w.sum(), vv / vv.sum(), vt, tt / tt.sum(), wh_diagonal / w)
+    w, vv, vt, tt, wd, wh, whh = nodes[:, (nodes[0] > 1e-8) & (nodes[4] >= 0)]
+    spectrum = SignedSpectrum(wh / w, whh / w, w / w.sum(), vv / vv.sum(), vt, tt / tt.sum(), wd / w)
+    _check_moments(spectrum, power, alpha)
+    return spectrum
+
+
+def _atom(target: Target, noise: float, law: LabelLaw, alpha: float, unit: float) -> np.ndarray:
+    """The masses at 0 of the five columns, from x G(x) as x -> 0."""
+    if alpha >= 1:
+        return np.zeros(5)
+    x = -1e-7j * unit
+    forms = [np.atleast_1d(row) for row in _quadratic_forms(law, law.y, alpha, x, _descend(law, alpha, x))]
+    return (np.append(_directions(target, noise, alpha, *forms[:4]), forms[4]) * x).real
+
+
+def _check_moments(spectrum: SignedSpectrum, power: float, alpha: float) -> None:
+    """Raise unless the spectrum has the traces of H-hat, H-hat^2 and H: a lost branch shows there."""
+    w, unit = spectrum.weights, np.sqrt(power / alpha)
+    errors = (w @ spectrum.h / unit, w @ spectrum.square / unit**2 - 1, w @ spectrum.hd / power - 1)
+    worst = float(np.max(np.abs(errors)))
+    if not worst < _MOMENTS:
+        raise ConvergenceError("signed_spectrum (moments)", worst, {"power": power, "alpha": alpha})
 
 
 def _continued_forms(law: LabelLaw, alpha: float, x: np.ndarray) -> np.ndarray:
@@ -163,25 +194,27 @@ def _continued_forms(law: LabelLaw, alpha: float, x: np.ndarray) -> np.ndarray:
     forms = np.empty((5, x.size), dtype=np.complex128)
     centre = _descend(law, alpha, x[middle])
     for side in (range(middle, x.size), range(middle - 1, -1, -1)):
-        m = centre
+        m, last = centre, x[middle]
         for j in side:
-            new = _newton(law.y, law.mass, alpha, x[j], m)
+            # Beside an atom at 0 it is x m that changes slowly.
+            guess = m * last / x[j] if alpha < 1 else m
+            new = _newton(law.y, law.mass, alpha, x[j], guess)
             # A jump means that Newton left the branch: come down from far below instead.
-            if new.imag <= 0 or abs(new - m) > 0.5 * abs(m):
+            if new.imag <= 0 or abs(new - guess) > 0.3 * abs(guess):
                 new = _descend(law, alpha, x[j])
             forms[:, j] = _quadratic_forms(law, law.y, alpha, x[j], new)
-            m = new
+            m, last = new, x[j]
     return forms
 
 
 def _descend(law: LabelLaw, alpha: float, x: complex) -> complex:
     """m at x by continuation from far below the axis, where m = 1/x."""
-    depths = np.geomspace(3e3, -x.imag, 80)
+    depths = np.geomspace(3e3 * (1 + abs(law.y[-1]) + abs(x)), -x.imag, 90)
     m = 1 / complex(x.real, -depths[0])
     for depth in depths:
         m = _newton(law.y, law.mass, alpha, complex(x.real, -depth), m)
     if m.imag <= 0:
-        raise ConvergenceError("gradient_spectra", float(-m.imag), {"x": x, "alpha": alpha})
+        raise ConvergenceError("signed_spectrum", float(-m.imag), {"x": x, "alpha": alpha})
     return m
 
 
@@ -198,7 +231,7 @@ def _newton(D: np.ndarray, mass: np.ndarray, alpha: float, x: complex, start: co
         m = m - change
         if abs(change) <= 1e-12 * abs(m):
             return m
-    raise ConvergenceError("gradient_spectra", abs(change / m), {"x": x, "alpha": alpha})
+    raise ConvergenceError("signed_spectrum", abs(change / m), {"x": x, "alpha": alpha})
 
 
 def _quadratic_forms(
