@@ -219,8 +219,8 @@ CASES = [
 @pytest.mark.parametrize(
     ("d", "repeats", "features"),
     [
-        (100, 16, "network"),
-        (100, 16, "conditional_gaussian"),
+        (100, 12, "network"),
+        (100, 12, "conditional_gaussian"),
         pytest.param(400, 24, "network", marks=pytest.mark.slow),
     ],
 )
@@ -232,7 +232,7 @@ def test_own_simulation(d, repeats, features, capsys):
             n=2 * d, d=d, N=N, activation=name, target=target(labels), noise=0.3, ridge=[0.02, 0.5],
             step=[0.5 * N**0.5, 1.5 * N**0.5], rows=rows, readout="signs", output=output,
         )  # fmt: skip
-        simulated = simulate(setting, np.random.default_rng(case), repeats, features=features)
+        simulated = simulate(setting, np.random.default_rng(case), repeats, features, test_size=10 * d)
         found = giant_step(setting)
         for loss in ("train", "test", "objective"):
             z = (getattr(simulated, loss) - getattr(found, loss)) / getattr(simulated, f"{loss}_se")

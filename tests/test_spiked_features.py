@@ -197,7 +197,7 @@ def test_infinitely_many_samples_give_the_best_fit_of_the_population(name, capsy
     assert few.test - few.train == pytest.approx(10 * (many.test - many.train), rel=1e-3)
     assert many.train == pytest.approx(many.test, rel=1e-4)
     rng = np.random.default_rng(11)
-    draws = [population_error(model, beta, d, ridge, rng) for _ in range(16)]
+    draws = [population_error(model, beta, d, ridge, rng) for _ in range(10)]
     error = np.std(draws, ddof=1) / np.sqrt(len(draws))
     z = (np.mean(draws) - many.test) / error
     with capsys.disabled():
@@ -219,7 +219,7 @@ def test_infinitely_many_neurons_give_kernel_ridge_regression(name, capsys):
     assert np.diff(curve.test)[0] / np.diff(curve.test)[1] == pytest.approx(2, rel=2e-3)
     limit = {loss: 2 * getattr(curve, loss)[2] - getattr(curve, loss)[1] for loss in ("train", "test")}
     rng = np.random.default_rng(5)
-    draws = np.array([kernel_ridge(model, n, d, penalty, rng) for _ in range(24)])
+    draws = np.array([kernel_ridge(model, n, d, penalty, rng) for _ in range(14)])
     mean, error = draws.mean(0), draws.std(0, ddof=1) / np.sqrt(len(draws))
     for i, loss in enumerate(("train", "test")):
         z = (mean[i] - limit[loss]) / error[i]
