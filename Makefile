@@ -11,6 +11,9 @@ PAGES := _build/html
 START := $(CURDIR)/$(PAGES)/book/intro.html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE := 1
+# The chapters' matrices are small: more threads than one cost more than they bring, much more on a busy machine.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PYTEST = (sys.executable, "-m", "pytest", "-q", "--durations=5")
 # nbval drives kernels through libraries whose own deprecations are not ours to fail on.
-NBVAL = (*PYTEST, "-W", "default", "--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=300")
+NBVAL = (*PYTEST, "-W", "default", "--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600")
 LINT = {
     "ruff": (sys.executable, "-m", "ruff", "check", "."),
     "ruff format": (sys.executable, "-m", "ruff", "format", "--check", "."),
