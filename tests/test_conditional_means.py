@@ -39,7 +39,9 @@ def test_erf_has_its_closed_mean(scale):
     np.testing.assert_allclose(means.mu1[0], scale * slope, atol=1e-14)
 
 
-@pytest.mark.parametrize(("name", "t", "scale"), [("tanh", 1.3, 1.2), ("softplus", -3.0, 0.8), ("relu", 0.4, 1.2)])
+@pytest.mark.parametrize(
+    ("name", "t", "scale"), [("tanh", 1.3, 1.2), ("softplus", -3.0, 0.8), ("relu", 0.4, 1.2)]
+)
 def test_multiple_precision(name, t, scale):
     functions = {
         "tanh": mpmath.tanh,
