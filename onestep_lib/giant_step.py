@@ -151,7 +151,8 @@ def stepped_features(setting: Setting, step: float, bulk: str = "auto") -> Spike
         The step size eta.
     bulk : {"auto", "isotropic", "anisotropic"}
         ``"isotropic"`` keeps only the scales :math:`c_\pm` of the bulk; ``"anisotropic"`` its whole
-        covariance (c_2 = 0 only); ``"auto"`` the second where it can.
+        covariance (c_2 = 0 only); ``"auto"`` the second where it can. For c_2 != 0 the covariance is in
+        :mod:`onestep_lib.one_curve`, which takes a readout of signs too.
     """
     check_choice("bulk", bulk, BULKS)
     found = spike_map(setting, step)
