@@ -16,7 +16,13 @@ simulation        the simulator
 surrogates        feature maps to simulate beside the network's own
 gaussian_equivalence  ridge regression on random features (step 0): losses and resolvent
 spectrum          the spectrum of random features
+bulk_edges        its edges
+spectra           its law as a whole, the resolvent outside it, empirical spectra
 marchenko_pastur  averages over the Marchenko-Pastur law
+step              the rank-one part of the gradient, and the spectrum of the weights after a step
+spikes            what a step below the giant one adds to the features
+outliers          the eigenvalues it pushes out of their bulk
+staircase         the losses on spiked features: infinite spikes, and the curve in the step size
 explorers         interactive figures that need no kernel
 plotting          the book's figures
 """

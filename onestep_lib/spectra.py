@@ -118,10 +118,11 @@ def feature_law(setting: Setting) -> FeatureLaw:
     Raises
     ------
     ValueError
-        If the activation is constant.
+        If the activation is constant, or as in `Setting.require_theory`.
     ConvergenceError
         If an edge cannot be bracketed.
     """
+    setting.require_theory()
     sigma = setting.activation
     a, b = sigma.c1**2, sigma.nonlinear_power
     if a + b == 0:

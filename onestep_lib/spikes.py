@@ -86,6 +86,7 @@ def spike_coefficients(setting: Setting, level: int) -> np.ndarray:
 
 def require_spikes(setting: Setting) -> None:
     """Raise where the formulas of this module do not hold."""
+    setting.require_theory()
     if setting.output == "raw":
         raise ValueError(
             "output must be 'centred' or 'scaled' here: the gradient of a raw network depends on W_0"

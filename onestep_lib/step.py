@@ -177,8 +177,9 @@ def gradient_spike(setting: Setting) -> Spike:
     Raises
     ------
     ValueError
-        If the target has a mean, or both target and noise are 0.
+        If the target has a mean, if both target and noise are 0, or as in `Setting.require_theory`.
     """
+    setting.require_theory()
     setting.target.require_centred()
     power = _noise_power(setting)
     if setting.output == "raw":

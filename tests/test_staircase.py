@@ -298,34 +298,30 @@ def test_signs_readout_simulation():
 
 
 EXACT = [
-    ("softplus", {"activation": "softplus", "step": (2.0, 8.0, 20.0)}, 2, 120),
+    ("softplus", {"activation": "softplus"}, 2, (2.0, 8.0, 20.0)),
     (
         "he12, spherical rows and inputs",
-        {
-            "activation": reference_activation("he12"),
-            "step": (1.0, 4.0),
-            "rows": "spherical",
-            "inputs": "spherical",
-        },
+        {"activation": reference_activation("he12"), "rows": "spherical", "inputs": "spherical"},
         2,
-        120,
+        (1.0, 4.0),
     ),
-    ("shifted tanh, three levels", {"activation": reference_activation("stanh"), "step": (2.0, 8.0)}, 3, 120),
+    ("shifted tanh, three levels", {"activation": reference_activation("stanh")}, 3, (2.0, 8.0)),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "changes", "level", "draws"), EXACT, ids=lambda v: v if isinstance(v, str) else ""
-)
-def test_gains_simulation_in_the_limit(name, changes, level, draws):
-    """Sizes n and 2n give the limit and the 1/n correction; the limit agrees within its standard error."""
+@pytest.mark.parametrize(("name", "changes", "level", "steps"), EXACT, ids=[case[0] for case in EXACT])
+def test_gains_simulation_in_the_limit(name, changes, level, steps):
+    """Sizes n and 2n give the limit and the 1/n correction; the limit agrees within its standard error.
+
+    The steps grow like N^{(l-1)/(2l)}: the l-th spike then keeps its size, and the gap is a multiple of 1/n.
+    """
     results = []
-    for n, share in ((400, 1), (800, 1)):
-        s = Setting(n=n, d=3 * n // 5, N=4 * n // 5, **COMMON, **changes)
-        expected = theory(s, level)
-        draws_ = simulated(s, level, draws * share, 128, np.random.default_rng(n)) / expected - 1
-        results.append((draws_.mean(axis=0), draws_.std(axis=0, ddof=1) / np.sqrt(len(draws_))))
+    for n in (400, 800):
+        grown = tuple(step * (n / 400) ** ((level - 1) / (2 * level)) for step in steps)
+        s = Setting(n=n, d=3 * n // 5, N=4 * n // 5, step=grown, **COMMON, **changes)
+        draws = simulated(s, level, 120, 128, np.random.default_rng(n)) / theory(s, level) - 1
+        results.append((draws.mean(axis=0), draws.std(axis=0, ddof=1) / np.sqrt(len(draws))))
         print(f"{name}, n = {n}: relative gaps {results[-1][0].round(4).tolist()}")
     (small, small_se), (large, large_se) = results
     gap, error = 2 * large - small, np.hypot(2 * large_se, small_se)
@@ -396,6 +392,10 @@ def test_errors():
     s = Setting(n=20, d=10, N=15, activation="softplus", **COMMON)
     with pytest.raises(ValueError, match="output must be 'centred' or 'scaled'"):
         staircase(s.replace(output="raw"), 1)
+    with pytest.raises(ValueError, match="inputs must be one of"):
+        finite_staircase(s.replace(inputs="rademacher"), 1)
+    with pytest.raises(ValueError, match="fresh must be True"):
+        finite_staircase(s.replace(step=1.0, fresh=False), 1)
     with pytest.raises(ValueError, match="readout must be 'gaussian'"):
         staircase(s.replace(readout="signs"), 1)
     with pytest.raises(ValueError, match="activation must have c_1 != 0"):
