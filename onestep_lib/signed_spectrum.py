@@ -111,9 +111,9 @@ def label_law(target: Target, noise: float, points: int = 20_000) -> LabelLaw:
 # axis, on a grid that is fine at 0; then neighbours are merged, keeping mass, mean and square. Lengths are in
 # units of the standard deviation of the spectrum.
 _SCALE = 0.15
-_REACH = 14.0
-_GRID = 801
-_MERGE = 12
+_REACH = 30.0
+_GRID = 961
+_MERGE = 13
 _MOMENTS = 0.02
 _HEIGHTS = (4e-3, 2e-3, 1e-3)
 _EXTRAPOLATE = (1 / 3, -2.0, 8 / 3)

@@ -1,0 +1,125 @@
+"""The spectrum of the signed batch matrix: moments, realised batches, labels, conditions."""
+
+import time
+
+import numpy as np
+import pytest
+
+from onestep_lib import ConvergenceError
+from onestep_lib import signed_spectrum as module
+from onestep_lib.activations import target
+from onestep_lib.hermite import gaussian_mean
+from onestep_lib.signed_spectrum import label_law, signed_spectrum
+
+HE12 = (0, 1, 2**-0.5)
+HE13 = (0, 1, 0, 0.3)
+CASES = [(HE12, 0.3, 2.0), (HE12, 0.0, 2.0), (HE12, 0.3, 0.5), (HE13, 0.3, 4.0), (HE13, 0.3, 0.7)]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=str)
+def case(request):
+    coefficients, noise, alpha = request.param
+    labels = target(coefficients)
+    start = time.process_time()
+    found = signed_spectrum(labels, noise, alpha)
+    assert time.process_time() - start < 30  # 10 s at most on a quiet machine
+    return labels, noise, alpha, found
+
+
+def test_masses(case):
+    _, _, alpha, found = case
+    for part, total in ((found.weights, 1), (found.vv, 1), (found.vt, 0), (found.tt, 1)):
+        assert part.sum() == pytest.approx(total, abs=3e-3)
+    assert np.all(found.weights > 0)
+    assert np.all(found.vv >= -1e-6)
+    assert np.all(found.tt >= -1e-6)
+    assert np.all(found.hd >= 0)
+    # H is as large as H-hat^2 / (label scale) asks for: no atom is lost.
+    atom = found.weights[np.abs(found.h) < 1e-9].sum()
+    assert atom == pytest.approx(max(0.0, 1 - alpha), abs=2e-3)
+
+
+def test_traces_and_forms_of_h_hat(case):
+    labels, noise, alpha, found = case
+
+    def mean(f):
+        return gaussian_mean(f, labels.kinks)
+
+    y2 = mean(lambda z: labels(z) ** 2) + noise**2
+    assert found.weights @ found.h == pytest.approx(0, abs=2e-3)
+    assert found.weights @ found.square == pytest.approx(y2 / alpha, rel=6e-3)
+    assert found.weights @ found.hd == pytest.approx(y2, rel=4e-3)
+    b1, first = mean(lambda z: labels(z) * z), mean(lambda z: labels(z) * z**2)
+    cross, third = mean(lambda z: labels(z) ** 2 * z), mean(lambda z: labels(z) ** 3)
+    B = b1**2 + y2 / alpha
+    gamma = b1 / np.sqrt(B)
+    vv = (b1**2 * first + 2 * b1 * cross / alpha + third / alpha**2) / B
+    v_star = (b1 * first + cross / alpha) / np.sqrt(B)
+    tt = (first - 2 * gamma * v_star + gamma**2 * vv) / (1 - gamma**2)
+    vt = (v_star - gamma * vv) / np.sqrt(1 - gamma**2)
+    # A bin has one h: its covariance with the directions is lost.
+    for part, expected in ((found.vv, vv), (found.vt, vt), (found.tt, tt)):
+        assert part @ found.h == pytest.approx(expected, abs=0.015 * (1 + abs(vv)))
+
+
+@pytest.mark.parametrize(("coefficients", "noise", "alpha"), CASES, ids=str)
+def test_realised_batches(coefficients, noise, alpha, capsys):
+    labels, rng, d, batches = target(coefficients), np.random.default_rng(4), 240, 40
+    found = signed_spectrum(labels, noise, alpha)
+    n = round(alpha * d)
+    y2 = labels.power + noise**2
+    gamma = labels.linear / np.sqrt(labels.linear**2 + y2 / alpha)
+
+    def functionals(h, weights, vv, vt, tt, hd):
+        forms = []
+        for f in (1 / (1 + h**2), h / (1 + h**2)):
+            forms += [weights @ f, (weights * hd) @ f, vv @ f, vt @ f, tt @ f]
+        return np.array(forms)
+
+    draws = []
+    for _ in range(batches):
+        X = rng.standard_normal((n, d))
+        y = labels(X[:, 0]) + noise * rng.standard_normal(n)
+        h, vectors = np.linalg.eigh(X.T @ (y[:, None] * X) / n)
+        hd = np.sum((X @ vectors) ** 2 * y[:, None] ** 2, axis=0) / n
+        g = vectors.T @ (X.T @ y / n)
+        v, theta = g / np.linalg.norm(g), vectors[0]
+        # The part of theta across v, with the limit of their overlap: the forms are then linear in G.
+        across = (theta - gamma * v) / np.sqrt(1 - gamma**2)
+        draws.append(functionals(h, np.full(d, 1 / d), v * v, v * across, across * across, hd))
+    draws = np.array(draws)
+    expected = functionals(found.h, found.weights, found.vv, found.vt, found.tt, found.hd)
+    error = draws.std(axis=0, ddof=1) / np.sqrt(batches)
+    z = (draws.mean(axis=0) - expected) / np.hypot(error, 2 / d)
+    with capsys.disabled():
+        print(f"\n{coefficients} noise {noise} n/d {alpha}: z", " ".join(f"{value:+.1f}" for value in z))
+    # The limit is off by O(1/d) at d = 240.
+    assert np.sqrt(np.mean(z**2)) < 1.5
+    assert np.max(np.abs(z)) < 4
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3, 5.0])
+def test_label_law_has_the_moments_of_the_labels(noise):
+    labels = target(HE12)
+    law = label_law(labels, noise)
+    third = gaussian_mean(lambda z: labels(z) ** 3)
+    assert law.mass.sum() == pytest.approx(1, abs=1e-12)
+    assert law.mass @ law.y == pytest.approx(0, abs=1e-9)
+    assert law.mass @ law.y**2 == pytest.approx(2 + noise**2, rel=1e-4)
+    assert law.mass @ law.y**3 == pytest.approx(third, rel=1e-3)
+    assert law.first @ law.y == pytest.approx(1, abs=1e-6)
+    assert law.second.sum() == pytest.approx(1, abs=1e-9)
+    assert law.second @ law.y == pytest.approx(2 * 2**-0.5, abs=1e-6)
+
+
+def test_a_bad_reading_raises(monkeypatch):
+    # So high above the axis the tails of the Lorentz curves inflate tr H-hat^2.
+    monkeypatch.setattr(module, "_HEIGHTS", (1e-2,))
+    monkeypatch.setattr(module, "_EXTRAPOLATE", (1.0,))
+    with pytest.raises(ConvergenceError, match="moments"):
+        signed_spectrum(target(HE12), 0.3, 2.0)
+
+
+def test_bad_ratio_is_refused():
+    with pytest.raises(ValueError, match="alpha must be > 0"):
+        signed_spectrum(target(HE12), 0.3, 0.0)
