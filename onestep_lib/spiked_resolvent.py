@@ -297,7 +297,8 @@ def swept_resolvent(
         new = _sweep(features, alpha, beta, penalty, weights, c, V)
         return np.log(np.concatenate([new.next_c, new.next_V + lift(new)]))
 
-    residual = tolerance / 3
+    # Another sweep costs far less than another Jacobian.
+    residual = tolerance / 100
     for _ in range(_POLISHES):
         x = anderson(sweep, x, np.concatenate([features.fractions, features.weights]), residual)
         c, V = np.split(np.exp(x), [groups])
@@ -419,7 +420,8 @@ def _response(
     crossed = square[g[:, None], h, h[:, None], g]
     gamma_by_lambda = (direct + crossed) * (pairs.multiplicity / 2)
     # sum_k w_k s_h(k) J_ah J_bh: Gamma_ab by c_h, and (transposed) R_h by Lambda_ab.
-    gamma_by_c = np.einsum("k,hk,kph,kph->ph", weights, scales, J[:, g, :], J[:, h, :])
+    columns = J.transpose(2, 1, 0)
+    gamma_by_c = pairs.vector((columns * (weights * scales)[:, None]) @ columns.swapaxes(1, 2)).T
     r_by_c = np.einsum("k,gk,hk,kgh->gh", weights, scales, scales, pull**2)
     response = np.zeros((pairs.size + G, pairs.size + G))
     response[: pairs.size, : pairs.size] = gamma_by_lambda
@@ -456,6 +458,6 @@ def _scalar_start(
     log_V = brentq(lambda value: equations(value)[1], bottom - 0.1, top + 0.1, xtol=1e-3)
     c = equations(log_V)[0] * features.fractions
     flat = np.full_like(features.weights, math.exp(log_V))
-    point = _evaluate(features, alpha, beta, penalty, features.bulk.weights, c, flat)
+    point = _sweep(features, alpha, beta, penalty, features.bulk.weights, c, flat)
     # Starting too high costs less than starting too low, from where the first step overshoots.
     return 1.5 * point.next_c, 1.5 * point.next_V
