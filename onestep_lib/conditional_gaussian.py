@@ -1,7 +1,7 @@
 r"""Conditional Gaussian features: the surrogate of a network after a giant step.
 
 Given the coordinate :math:`\kappa=v\cdot x` along the direction of the gradient, features are equivalent
-to their conditional mean, a linear part and independent noise (derived in chapter 8; the equivalence behind
+to their conditional mean, a linear part and independent noise (derived in chapter 9; the equivalence behind
 Cui et al., arXiv 2402.04980, and Dandi et al., arXiv 2410.18938).
 """
 

@@ -20,7 +20,7 @@ rest widens the bulk,
 .. math:: |w_j|^2\to c_\pm^2=1\pm2\tilde\eta c'_2b_0+(\tilde\eta c'_2b_0)^2
           +\tilde\eta^2\,\mathrm{Var}(\sigma')\,\frac{\bar y^2}\alpha
 
-(derived in chapter 8; Cui et al., arXiv 2402.04980, have the same map in their normalisation). For
+(derived in chapter 9; Cui et al., arXiv 2402.04980, have the same map in their normalisation). For
 :math:`c_2=0` the bulk is known in full: its covariance is :math:`(I+eH)/d`,
 :math:`e=\tilde\eta^2\mathrm{Var}(\sigma')/\alpha`, see :mod:`onestep_lib.batch_spectrum`.
 
@@ -38,13 +38,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from onestep_lib._checks import check_choice, check_nonnegative
-from onestep_lib.activations import Activation, Target
+from onestep_lib.activations import Activation
 from onestep_lib.batch_spectrum import spectral_bulk
 from onestep_lib.hermite import gaussian_quadrature
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
 
-__all__ = ["BULKS", "SpikeMap", "giant_step", "slope_moments", "spike_map", "stepped_features"]
+__all__ = ["BULKS", "SpikeMap", "giant_step", "require_stepped", "slope_moments", "spike_map", "stepped_features"]
 
 BULKS = ("auto", "isotropic", "anisotropic")
 
@@ -80,7 +80,13 @@ def spike_map(setting: Setting, step: float) -> SpikeMap:
         If the setting has no derivative, no labels, or an output or a readout that the map does not
         cover: it needs ``readout="signs"`` and ``output="centred"`` or ``"scaled"``.
     """
-    sigma, target = _covered(setting)
+    require_stepped(setting)
+    if setting.readout != "signs":
+        raise ValueError(
+            f"readout must be 'signs' for the giant step, got {setting.readout!r} "
+            "(see onestep_lib.one_curve for a Gaussian readout)"
+        )
+    sigma, target = setting.activation, setting.target
     rate = float(check_nonnegative("step", step)) / np.sqrt(setting.N)
     slope_mean, slope_linear, slope_variance = slope_moments(sigma)
     power = target.second_moment + setting.noise**2
@@ -95,24 +101,19 @@ def spike_map(setting: Setting, step: float) -> SpikeMap:
     )
 
 
-def _covered(setting: Setting) -> tuple[Activation, Target]:
-    if setting.readout != "signs":
-        raise ValueError(
-            f"readout must be 'signs' for the giant step, got {setting.readout!r} "
-            "(see onestep_lib.one_curve for a Gaussian readout)"
-        )
+def require_stepped(setting: Setting) -> None:
+    """Raise unless a theory of the stepped network covers the setting, whatever its readout."""
+    setting.require_theory()
+    if setting.inputs != "gaussian":
+        raise ValueError(f"inputs must be 'gaussian' for the stepped network, got {setting.inputs!r}")
     if setting.output == "raw":
         raise ValueError(
-            "output must be 'centred' or 'scaled' for the giant step, got 'raw': its residual contains the "
-            "network's own output, so that the spike is correlated with the rows"
+            "output must be 'centred' or 'scaled' for the stepped network, got 'raw': its residual contains "
+            "the network's own output, so that the spike is correlated with the rows"
         )
-    if setting.inputs != "gaussian":
-        raise ValueError(f"inputs must be 'gaussian' for the giant step, got {setting.inputs!r}")
-    if setting.activation.derivative is None:
-        raise ValueError(f"activation must have a derivative, got {setting.activation.name!r}")
+    setting.activation.require_slope()
     if setting.target.second_moment + setting.noise == 0:
         raise ValueError("target must not be 0 without noise: the gradient would vanish")
-    return setting.activation, setting.target
 
 
 def slope_moments(sigma: Activation) -> tuple[float, float, float]:

@@ -48,7 +48,7 @@ from onestep_lib._cache import memory
 from onestep_lib._checks import check_count, check_generator, check_nonnegative
 from onestep_lib.activations import Activation, Target, target
 from onestep_lib.batch_spectrum import spectral_bulk
-from onestep_lib.giant_step import slope_moments
+from onestep_lib.giant_step import require_stepped, slope_moments
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.signed_spectrum import SignedSpectrum, signed_spectrum
 from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
@@ -165,7 +165,7 @@ def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) 
     count : int, optional
         Readout nodes a half line; :math:`8+\lceil u_1\rceil` by default. A readout of signs needs one.
     """
-    _require_covered(setting)
+    _require(setting)
     sigma, alpha = setting.activation, 1 / setting.phi
     rate = float(check_nonnegative("step", step)) / np.sqrt(setting.N)
     mean_slope, linear_slope, slope_power = slope_moments(sigma)
@@ -175,12 +175,12 @@ def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) 
     z, fractions = _vocabulary(setting, abs(strength), count)
     tau = rate * z
     noise_share = tau**2 * (slope_power - linear_slope**2) / alpha
-    if rate == 0:
-        bulk, squared = None, 1.0
-    elif abs(linear_slope) < 1e-12:
+    bulk: Bulk | None = None
+    squared: np.ndarray | float = 1.0
+    if rate > 0 and abs(linear_slope) < 1e-12:
         bulk = spectral_bulk(setting.target, setting.noise, alpha, noise_share)
         squared = 1 + noise_share * power
-    else:
+    elif rate > 0:
         bulk, squared = _tilted_bulk(setting, tau * linear_slope, noise_share)
     return SpikedFeatures(
         activation=sigma,
@@ -195,18 +195,9 @@ def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) 
     )
 
 
-def _require_covered(setting: Setting) -> None:
+def _require(setting: Setting) -> None:
+    require_stepped(setting)
     setting.target.require_centred()
-    if setting.output == "raw":
-        raise ValueError(
-            "output must be 'centred' or 'scaled' for the one-curve theory, got 'raw': the residual then "
-            "contains the network's own output of order one"
-        )
-    if setting.inputs != "gaussian":
-        raise ValueError(f"inputs must be 'gaussian' for the one-curve theory, got {setting.inputs!r}")
-    setting.activation.require_slope()
-    if setting.target.power + setting.noise == 0:
-        raise ValueError("target must not be 0 without noise: the gradient would vanish")
 
 
 def _length_key(setting: Setting) -> Setting:
@@ -267,7 +258,7 @@ def one_step(setting: Setting, count: int | None = None, leverage: bool = True) 
     ConvergenceError
         If a solver does not reach its tolerance.
     """
-    _require_covered(setting)
+    _require(setting)
     rows = []
     for step in np.atleast_1d(setting.steps):
         model = stepped_vocabulary(setting, step, count)

@@ -239,9 +239,9 @@ def _quadratic_forms(
 ) -> tuple[complex, ...]:
     """tr G/d, beta_* G beta_*, beta_* G g, g G g and tr HG/d at one x."""
     q = 1 / (1 + D * (m / alpha))
-    power = law.mass @ (law.y**2 * q)
-    star = 1 / (x + law.second @ (D * q))
-    overlap = law.first @ (law.y * q)
+    power = complex(law.mass @ (law.y**2 * q))
+    star = 1 / (x + complex(law.second @ (D * q)))
+    overlap = complex(law.first @ (law.y * q))
     return m, star, star * overlap, m / alpha * power + star * overlap**2, m * power
 
 

@@ -21,7 +21,7 @@ system, and
    \text{objective}=\text{train}+\text{ridge}\sum_gN_g .
 
 (Cui et al., arXiv 2402.04980, for a uniform or finite vocabulary; with the channels S and T, the finite-d
-penalty and the bulk spectra derived in chapter 8.)
+penalty and the bulk spectra derived in chapter 10.)
 
 Functions
 ---------

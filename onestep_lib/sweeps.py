@@ -74,7 +74,7 @@ def one_curve_setting(name: str) -> Setting:
 def one_curve_chunk(name: str, chunk: int) -> np.ndarray:
     """Simulate chunk k of a case: shape (10, 3, step sizes), order train, test, objective."""
     rng = np.random.default_rng([ONE_CURVE[name]["seed"], chunk])
-    return simulate(one_curve_setting(name), rng, CHUNK).draws
+    return np.asarray(simulate(one_curve_setting(name), rng, CHUNK).draws)
 
 
 @memory.cache
