@@ -44,7 +44,15 @@ from onestep_lib.hermite import gaussian_quadrature
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
 
-__all__ = ["BULKS", "SpikeMap", "giant_step", "require_stepped", "slope_moments", "spike_map", "stepped_features"]
+__all__ = [
+    "BULKS",
+    "SpikeMap",
+    "giant_step",
+    "require_stepped",
+    "slope_moments",
+    "spike_map",
+    "stepped_features",
+]
 
 BULKS = ("auto", "isotropic", "anisotropic")
 

@@ -19,6 +19,7 @@ NBVAL = (*PYTEST, "-W", "default", "--nbval-lax", "--nbval-current-env", "--nbva
 LINT = {
     "ruff": (sys.executable, "-m", "ruff", "check", "."),
     "ruff format": (sys.executable, "-m", "ruff", "format", "--check", "."),
+    "mypy": (sys.executable, "-m", "mypy"),
     "codespell": (sys.executable, "-m", "codespell_lib", "."),
 }
 SUITES = {
