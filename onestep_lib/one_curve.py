@@ -19,7 +19,8 @@ the mean part of the fit is kernel ridge with the kernel
 A cavity calculation, not a proof (derived in chapter 12), compared with the network in
 ``tests/data/one_curve.json`` (:mod:`onestep_lib.sweeps`). It holds for the centred or scaled network and
 targets of mean zero. For c_2 != 0 it keeps only the diagonal of H in the basis of H-hat (0.7 % of the test
-loss at :math:`\eta=n^{0.62}` for relu) and takes the fluctuation of the row lengths from sampled rows.
+loss at :math:`\eta=n^{0.62}` for relu) and takes the fluctuation of the row lengths from sampled rows
+(:mod:`onestep_lib.row_lengths`).
 
 Its limits: random features at :math:`\eta=0`, :mod:`onestep_lib.giant_step` for a readout of signs, and for
 small steps the staircase. There it sees one effect more than :mod:`onestep_lib.staircase`: the exact step
@@ -31,36 +32,32 @@ Functions
 one_step             losses of a Setting at every step size
 stepped_vocabulary   the spiked random features of one step size
 readout_nodes        the quadrature over the readout
-row_lengths          the fluctuation of the row lengths
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from onestep_lib import signed_spectrum as signed_spectrum_module
 from onestep_lib._cache import memory
-from onestep_lib._checks import check_count, check_generator, check_nonnegative
+from onestep_lib._checks import check_count, check_nonnegative
 from onestep_lib.activations import Activation, Target, target
 from onestep_lib.batch_spectrum import spectral_bulk
 from onestep_lib.giant_step import require_stepped, slope_moments
+from onestep_lib.row_lengths import expected_lengths
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.signed_spectrum import SignedSpectrum, signed_spectrum
 from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
 from onestep_lib.spiked_resolvent import Bulk
 
-__all__ = ["RowLengths", "one_step", "readout_nodes", "row_lengths", "stepped_vocabulary"]
+__all__ = ["one_step", "readout_nodes", "stepped_vocabulary"]
 
 _LARGEST = 4.0
 _POWER = 1.5
-_ROWS = 2500
-_BATCHES = 8
-_DIMENSION = 400
 # Far below the error of the readout nodes.
 _TOLERANCE = 1e-8
 
@@ -77,65 +74,6 @@ def readout_nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
     z = _LARGEST * s**_POWER
     mass = weights * s ** (_POWER - 1) * np.exp(-(z**2) / 2)
     return z, mass / mass.sum()
-
-
-@dataclass(frozen=True)
-class RowLengths:
-    r"""Moments of the three parts of a row's squared length, :math:`q=(|w|^2,2w\cdot g,|g|^2)`.
-
-    The bulk row is :math:`w+\tau g`, :math:`\tau=\eta z/\sqrt N`,
-    :math:`g=\frac1n\sum_iy_i(\sigma'(w\cdot x_i)-c_1)x_i`.
-
-    Parameters
-    ----------
-    mean : ndarray, shape (3,)
-    covariance : ndarray, shape (3, 3)
-        (d/2) Cov(q) over rows at a fixed batch.
-    """
-
-    mean: np.ndarray
-    covariance: np.ndarray
-
-    def nu(self, tau: np.ndarray) -> np.ndarray:
-        r"""Return :math:`\nu=\frac d2\mathrm{Var}|b|^2/(\mathbb E|b|^2)^2` at each tau."""
-        powers = np.stack([np.ones_like(tau), tau, tau**2], axis=-1)
-        variance = np.einsum("gi,ij,gj->g", powers, self.covariance, powers)
-        return np.maximum(variance, 0.0) / (powers @ self.mean) ** 2
-
-
-def row_lengths(setting: Setting, rng: np.random.Generator) -> RowLengths:
-    """Sample the moments of the row lengths: 2500 rows on each of 8 batches of dimension 400.
-
-    Good to a few percent of each covariance (about 1 s). Gaussian rows would give up to nine times too much
-    for relu at eta ~ sqrt(N): w.g is a quadratic form in w that largely cancels the tilt by H-hat.
-    """
-    check_generator(rng)
-    sigma = setting.activation
-    slope, _, _ = slope_moments(sigma)
-    n = max(1, round(_DIMENSION / setting.phi))
-    moments = [_sampled_lengths(setting, slope, n, child) for child in rng.spawn(_BATCHES)]
-    mean = np.mean([m for m, _ in moments], axis=0)
-    covariance = np.mean([c for _, c in moments], axis=0)
-    return RowLengths(mean, covariance * _DIMENSION / 2)
-
-
-def _sampled_lengths(
-    setting: Setting, slope: float, n: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    X = rng.standard_normal((n, _DIMENSION))
-    y = setting.target(X[:, 0]) + setting.noise * rng.standard_normal(n)
-    rows = rng.standard_normal((_ROWS, _DIMENSION)) / np.sqrt(_DIMENSION)
-    if setting.rows == "spherical":
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    g = ((setting.activation.require_slope()(rows @ X.T) - slope) * y) @ X / n
-    q = np.stack([np.sum(rows**2, 1), 2 * np.sum(rows * g, 1), np.sum(g**2, 1)])
-    return q.mean(axis=1), np.cov(q)
-
-
-@lru_cache(maxsize=32)
-def _lengths(setting: Setting) -> RowLengths:
-    # A set-up constant, not a simulation: one fixed stream, so that a theory has one value.
-    return row_lengths(setting, np.random.default_rng(0))
 
 
 @memory.cache
@@ -190,7 +128,7 @@ def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) 
         alignment=setting.target.linear / np.sqrt(B),
         noise=setting.noise,
         scales=np.sqrt(squared),
-        row_variance=_lengths(_length_key(setting)).nu(tau),
+        row_variance=expected_lengths(setting).nu(tau),
         bulk=bulk,
     )
 
@@ -198,11 +136,6 @@ def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) 
 def _require(setting: Setting) -> None:
     require_stepped(setting)
     setting.target.require_centred()
-
-
-def _length_key(setting: Setting) -> Setting:
-    """The setting reduced to what the row lengths depend on, so that all step sizes share them."""
-    return setting.replace(n=max(1, round(1e6 / setting.phi)), d=10**6, N=1, ridge=1.0, step=0.0)
 
 
 def _vocabulary(setting: Setting, strength: float, count: int | None) -> tuple[np.ndarray, np.ndarray]:

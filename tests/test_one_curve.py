@@ -12,7 +12,8 @@ from onestep_lib import Setting, one_curve, random_features, signed_spectrum, sp
 from onestep_lib.activations import Activation
 from onestep_lib.giant_step import giant_step, slope_moments, stepped_features
 from onestep_lib.hermite import gaussian_mean
-from onestep_lib.one_curve import one_step, readout_nodes, row_lengths, stepped_vocabulary
+from onestep_lib.one_curve import one_step, readout_nodes, stepped_vocabulary
+from onestep_lib.row_lengths import row_lengths
 from onestep_lib.staircase import finite_staircase
 from onestep_lib.sweeps import CHUNK, ONE_CURVE, one_curve_chunk, one_curve_setting
 
