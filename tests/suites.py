@@ -37,7 +37,7 @@ SUITES = {
             "--ignore=tests/lab",
         ),
         "chapters": (*NBVAL, "book", "-n", "2", "--dist", "loadfile"),
-        "site": (*PYTEST, "tests/site", "-m", "not slow"),
+        "site": (*PYTEST, "tests/site", "-m", "not slow", "-n", "2"),
     },
     "check": {
         "slow": (*PYTEST, "tests", "-m", "slow", "-n", "2", "--ignore=tests/lab"),
