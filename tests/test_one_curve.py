@@ -232,9 +232,14 @@ def test_time_of_a_step_size(setting):
 
 
 @pytest.mark.parametrize(
-    ("name", "labels"), [("centred relu", HE12), ("softplus", HE12), ("tanh", (0, 1, 0, 0.3))]
+    ("name", "labels", "rows"),
+    [
+        ("centred relu", HE12, "gaussian"),
+        ("centred relu", HE12, "spherical"),
+        ("softplus", HE12, "gaussian"),
+        ("tanh", (0, 1, 0, 0.3), "spherical"),
+    ],
 )
-@pytest.mark.parametrize("rows", ["gaussian", "spherical"])
 def test_row_lengths_against_closed_entries(name, labels, rows):
     s = RELU.replace(activation=name, target=labels, rows=rows)
     found = row_lengths(s, np.random.default_rng(5))
