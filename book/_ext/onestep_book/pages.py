@@ -86,6 +86,8 @@ REPAIRS = [
         re.compile(r'(<section (?:class="[^"]*" )?)id="((?:exercise|solution|proof)-content)"'),
         r'\1data-part="\2"',
     ),
+    # A role that is no longer in use; the entries stand in an element of role `list`.
+    (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
     # Several returned values: Sphinx puts their list into a paragraph.
     (re.compile(r'<p>(<ul class="simple">(?:(?!</ul>).)*</ul>)\s*</p>', re.DOTALL), r"\1"),
     # The arrow that opens a part of the table of contents has no name.
