@@ -303,7 +303,8 @@ def scores(name, row):
 
 def test_the_stored_table_agrees_with_the_theory(capsys):
     table = json.loads(TABLE.read_text())
-    assert list(table["cases"]) == list(ONE_CURVE)[: len(table["cases"])]
+    # The n = 1600 cases may still be missing from the table, those at n = 800 may not.
+    assert {name for name in ONE_CURVE if name.endswith("-800")} <= set(table["cases"]) <= set(ONE_CURVE)
     every = []
     for name, row in table["cases"].items():
         assert {key: row[key] for key in ONE_CURVE[name]} == json.loads(json.dumps(ONE_CURVE[name]))
