@@ -3,11 +3,13 @@
 import re
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from book._tools import address
 
@@ -123,6 +125,19 @@ def test_binder_installs_what_readers_run_and_no_test_tool():
     assert "jupyterlab-myst" in binder
     assert not set(binder) & set(tests)
     assert (ROOT / ".binder/runtime.txt").read_text("utf-8").strip() == "python-3.11"
+
+
+def test_the_lock_installs_on_the_first_python_3_11():
+    # Debian 12 has 3.11.2; a package may ask for a later bug-fix release.
+    names = re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text("utf-8"), re.MULTILINE)
+    asked = {}
+    for name in names:
+        try:
+            asked[name] = metadata(name)["Requires-Python"] or ""
+        except PackageNotFoundError:
+            continue
+    assert len(asked) > 50
+    assert not {name: asks for name, asks in asked.items() if "3.11.0" not in SpecifierSet(asks)}
 
 
 def test_the_lock_is_inside_the_ranges():
