@@ -41,6 +41,7 @@ from onestep_lib._checks import check_choice, check_nonnegative
 from onestep_lib.activations import Activation
 from onestep_lib.batch_spectrum import spectral_bulk
 from onestep_lib.hermite import gaussian_quadrature
+from onestep_lib.row_lengths import expected_lengths
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
 
@@ -71,12 +72,15 @@ class SpikeMap:
         The bulk scales :math:`c_+,c_-` of the neurons with readout + and -.
     bulk_noise : float
         e, the weight of H in the bulk covariance.
+    rates : ndarray, shape (2,)
+        :math:`\pm\tilde\eta`, the step sizes of the two kinds of rows.
     """
 
     strength: float
     alignment: float
     scales: np.ndarray
     bulk_noise: float
+    rates: np.ndarray
 
 
 def spike_map(setting: Setting, step: float) -> SpikeMap:
@@ -106,6 +110,7 @@ def spike_map(setting: Setting, step: float) -> SpikeMap:
         alignment=float(np.clip(target.linear / np.sqrt(B), -1, 1)),
         scales=np.sqrt((1 + np.array([shift, -shift])) ** 2 + spread),
         bulk_noise=rate**2 * slope_variance * setting.phi,
+        rates=rate * np.array([1.0, -1.0]),
     )
 
 
@@ -183,8 +188,7 @@ def stepped_features(setting: Setting, step: float, bulk: str = "auto") -> Spike
         alignment=found.alignment,
         noise=setting.noise,
         scales=found.scales,
-        # The step adds bulk noise, whose squared length hardly fluctuates.
-        row_variance=float(setting.rows == "gaussian") / found.scales**4,
+        row_variance=expected_lengths(setting).nu(found.rates),
         bulk=spectrum,
     )
 
@@ -214,11 +218,6 @@ def giant_step(setting: Setting, bulk: str = "auto", finite_d: bool = True) -> L
         As in `spike_map` and `onestep_lib.spiked_features.spiked_losses`.
     """
     d = setting.d if finite_d else None
-    rows = []
-    for step in np.atleast_1d(setting.steps):
-        model = stepped_features(setting, step, bulk)
-        losses = spiked_losses(model, setting.phi, setting.psi, setting.ridges, d)
-        rows.append((losses.train, losses.test, losses.objective))
-    stacked = np.moveaxis(np.array(rows), 0, 1).reshape(3, *setting.shape)
-    train, test, objective = stacked if setting.shape else (float(value) for value in stacked)
-    return Losses(train, test, objective)
+    models = (stepped_features(setting, step, bulk) for step in np.atleast_1d(setting.steps))
+    losses = [spiked_losses(model, setting.phi, setting.psi, setting.ridges, d) for model in models]
+    return Losses.from_steps(losses, setting)

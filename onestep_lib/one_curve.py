@@ -36,16 +36,14 @@ readout_nodes        the quadrature over the readout
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 from functools import lru_cache
 
 import numpy as np
 
 from onestep_lib import signed_spectrum as signed_spectrum_module
-from onestep_lib._cache import memory
+from onestep_lib._cache import memory, values_of, version_of
 from onestep_lib._checks import check_count, check_nonnegative
-from onestep_lib.activations import Activation, Target, target
+from onestep_lib.activations import Activation, Target
 from onestep_lib.batch_spectrum import spectral_bulk
 from onestep_lib.giant_step import require_stepped, slope_moments
 from onestep_lib.row_lengths import expected_lengths
@@ -78,19 +76,15 @@ def readout_nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
     return z, mass / mass.sum()
 
 
-@memory.cache
-def _kept_spectrum(source: str, polynomial: tuple[float, ...], noise: float, alpha: float) -> SignedSpectrum:
-    return signed_spectrum(target(polynomial), noise, alpha)
+@memory.cache(ignore=["labels"])
+def _kept_spectrum(key: tuple[str, str], labels: Target, noise: float, alpha: float) -> SignedSpectrum:
+    return signed_spectrum(labels, noise, alpha)
 
 
 @lru_cache(maxsize=32)
 def _spectrum(labels: Target, noise: float, alpha: float) -> SignedSpectrum:
-    """The set-up for c_2 != 0 (seconds), kept on disk for polynomial targets."""
-    if labels.polynomial is None:
-        return signed_spectrum(labels, noise, alpha)
-    # The module's own text is part of the key, so that an edit never meets a stale file.
-    source = hashlib.sha256(inspect.getsource(signed_spectrum_module).encode()).hexdigest()
-    return _kept_spectrum(source, labels.polynomial, noise, alpha)
+    """The set-up for c_2 != 0 (seconds), kept on disk."""
+    return _kept_spectrum((version_of(signed_spectrum_module), values_of(labels)), labels, noise, alpha)
 
 
 def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) -> SpikedFeatures:
@@ -196,13 +190,6 @@ def one_step(setting: Setting, count: int | None = None, leverage: bool = True) 
         If a solver does not reach its tolerance.
     """
     _require(setting)
-    rows = []
-    for step in np.atleast_1d(setting.steps):
-        model = stepped_vocabulary(setting, step, count)
-        losses = spiked_losses(
-            model, setting.phi, setting.psi, setting.ridges, setting.d, leverage, tolerance=_TOLERANCE
-        )
-        rows.append((losses.train, losses.test, losses.objective))
-    stacked = np.moveaxis(np.array(rows), 0, 1).reshape(3, *setting.shape)
-    train, test, objective = stacked if setting.shape else (float(value) for value in stacked)
-    return Losses(train, test, objective)
+    point = setting.phi, setting.psi, setting.ridges, setting.d, leverage, _TOLERANCE
+    models = (stepped_vocabulary(setting, step, count) for step in np.atleast_1d(setting.steps))
+    return Losses.from_steps([spiked_losses(model, *point) for model in models], setting)

@@ -227,6 +227,14 @@ class Losses:
     draws: np.ndarray | None = field(default=None, repr=False, compare=False)
 
     @classmethod
+    def from_steps(cls, each: Sequence[Losses], setting: Setting) -> Losses:
+        """Join a theory's losses, one element a step size, each along the penalties of the setting."""
+        rows = np.array([(one.train, one.test, one.objective) for one in each])
+        values = np.moveaxis(rows, 0, 1).reshape(3, *setting.shape)
+        train, test, objective = values if setting.shape else (float(value) for value in values)
+        return cls(train, test, objective)
+
+    @classmethod
     def from_draws(cls, draws: np.ndarray) -> Losses:
         """Return means and standard errors of repeats, shape (repeats, 3) + shape, repeats >= 2."""
         repeats = draws.shape[0]

@@ -230,7 +230,7 @@ def test_own_simulation(d, repeats, features, capsys):
         N = round(1.5 * d)
         setting = Setting(
             n=2 * d, d=d, N=N, activation=name, target=target(labels), noise=0.3, ridge=[0.02, 0.5],
-            step=[0.5 * N**0.5, 1.5 * N**0.5], rows=rows, readout="signs", output=output,
+            step=N**0.5 * np.array([0.5, 1.5, 3, 5]), rows=rows, readout="signs", output=output,
         )  # fmt: skip
         simulated = simulate(setting, np.random.default_rng(case), repeats, features, test_size=10 * d)
         found = giant_step(setting)
