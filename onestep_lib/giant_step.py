@@ -38,19 +38,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from onestep_lib._checks import check_choice, check_nonnegative
-from onestep_lib.activations import Activation
 from onestep_lib.batch_spectrum import spectral_bulk
-from onestep_lib.hermite import gaussian_quadrature
 from onestep_lib.row_lengths import expected_lengths
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
+from onestep_lib.step import slope_moments
 
 __all__ = [
     "BULKS",
     "SpikeMap",
     "giant_step",
     "require_stepped",
-    "slope_moments",
     "spike_map",
     "stepped_features",
 ]
@@ -127,31 +125,6 @@ def require_stepped(setting: Setting) -> None:
     setting.activation.require_slope()
     if setting.target.second_moment + setting.noise == 0:
         raise ValueError("target must not be 0 without noise: the gradient would vanish")
-
-
-def slope_moments(sigma: Activation) -> tuple[float, float, float]:
-    r"""Return three Gaussian averages of the slope.
-
-    Parameters
-    ----------
-    sigma : Activation
-        With a derivative.
-
-    Returns
-    -------
-    mean, linear, variance : float
-        :math:`\mathbb E\sigma'(\zeta)=c_1`, :math:`\mathbb E[\zeta\sigma'(\zeta)]=2c_2` and
-        :math:`\mathrm{Var}\,\sigma'(\zeta)`.
-
-    Raises
-    ------
-    ValueError
-        If the activation has no derivative.
-    """
-    zeta, weights = gaussian_quadrature(sigma.kinks)
-    slope = sigma.require_slope()(zeta)
-    mean = float(weights @ slope)
-    return mean, float(weights @ (zeta * slope)), float(weights @ (slope - mean) ** 2)
 
 
 def stepped_features(setting: Setting, step: float, bulk: str = "auto") -> SpikedFeatures:

@@ -23,9 +23,7 @@ loss at :math:`\eta=n^{0.62}` for relu) and takes the fluctuation of the row len
 (:mod:`onestep_lib.row_lengths`).
 
 Its limits: random features at :math:`\eta=0`, :mod:`onestep_lib.giant_step` for a readout of signs, and for
-small steps the staircase. There it sees one effect more than :mod:`onestep_lib.staircase`: the exact step
-lengthens row j by a multiple of :math:`\eta^2a_j^2`, which for c_2 != 0 adds a constant to the second
-spike, :math:`a\circ a`, of the same order as the spike itself; the rank-one network has no such term.
+small steps the staircase of the exact step (:func:`onestep_lib.step.exact_spike`).
 
 Functions
 ---------
@@ -45,12 +43,13 @@ from onestep_lib._cache import memory, values_of, version_of
 from onestep_lib._checks import check_count, check_nonnegative
 from onestep_lib.activations import Activation, Target
 from onestep_lib.batch_spectrum import spectral_bulk
-from onestep_lib.giant_step import require_stepped, slope_moments
+from onestep_lib.giant_step import require_stepped
 from onestep_lib.row_lengths import expected_lengths
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.signed_spectrum import SignedSpectrum, signed_spectrum
 from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
 from onestep_lib.spiked_resolvent import Bulk
+from onestep_lib.step import slope_moments
 
 __all__ = ["one_step", "readout_nodes", "stepped_vocabulary"]
 

@@ -64,7 +64,7 @@ def simulate(
     check_generator(rng)
     check_count("repeats", repeats, minimum=2)
     check_count("jobs", jobs)
-    feature_map = _feature_map(features)
+    feature_map = _feature_map(features, setting)
     size = max(2000, 2 * setting.n) if test_size is None else check_count("test_size", test_size)
     tasks = (delayed(_repeat)(setting, child, feature_map, size) for child in rng.spawn(repeats))
     results = Parallel(n_jobs=jobs, return_as="generator")(tasks)
@@ -81,16 +81,21 @@ def simulate_spectrum(
         raise ValueError(f"step must be one number for a spectrum, got {setting.step!r}")
     streams = Draws(setting, rng)
     network = next(streams.networks())
-    F = _feature_map(features)(network, streams.ridge_batch[0], streams.noise)
+    F = _feature_map(features, setting)(network, streams.ridge_batch[0], streams.noise)
     return np.linalg.eigvalsh(F @ F.T / setting.n)
 
 
-def _feature_map(features: str | FeatureMap) -> FeatureMap:
+def _feature_map(features: str | FeatureMap, setting: Setting) -> FeatureMap:
     if callable(features):
         return features
     if features not in FEATURES:
         raise ValueError(
             f"features must be one of {', '.join(map(repr, FEATURES))} or a feature map, got {features!r}"
+        )
+    if setting.updates > 1 and features not in ("network", "gaussian_equivalent"):
+        raise ValueError(
+            f"updates must be 1 for features={features!r}, which describes the network after one step, "
+            f"got {setting.updates}"
         )
     return FEATURES[features]
 

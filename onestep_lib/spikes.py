@@ -10,6 +10,17 @@ centred or scaled network and fresh X. F_0 has two more parts of rank one: its c
 factor :math:`c_0+c_2(|w_j|^2-1)` (the second for Gaussian rows), and for Gaussian inputs
 :math:`g_i=(|x_i|^2-d)/\sqrt{2d}` with right factor :math:`c_2\sqrt{2/d}`.
 
+**The exact step.** The theorem takes the step's rank-one part for the whole. The rest of the gradient
+lengthens the rows (the widening q of :mod:`onestep_lib.step`) in proportion to the spike. It acts like one
+more, independent Gaussian in its direction, so that by a Hermite expansion the k-th spike is
+
+.. math:: (c_1\eta|b|)^kc_k\;\mathbb E_\xi(\kappa+\sqrt q\,\xi)^{k}\;(a^{\circ k})^\top,\qquad
+          \mathbb E_\xi(\kappa+\sqrt q\,\xi)^k=\sum_j\xi_{kj}(1+q)^{(k-j)/2}He_j(\kappa),
+
+:math:`x^k=\sum_j\xi_{kj}He_j(x)`: the second has :math:`\kappa^2+q`. Its constant does not vanish as n grows:
+it is a third of the second spike for relu at n = 1.7 d. :func:`onestep_lib.step.exact_spike` gives it to the
+theories, ``widened=True`` to the feature maps (derived in chapter 8; not in the papers).
+
 **One matrix holds them all.** In the basis :math:`h_q=He_q(\kappa)/\sqrt{q!}`, q = 0, ..., l, and g on the
 side of the samples, and an orthonormal one on the side of the neurons, the parts of rank one are a small
 matrix P (`spike_matrix`), and the rest of F_0 has (:mod:`onestep_lib.gaussian_equivalence`)
@@ -37,7 +48,7 @@ from scipy.special import factorial, factorial2
 
 from onestep_lib._checks import check_count, check_matrix, check_vector
 from onestep_lib.gaussian_equivalence import Resolvent
-from onestep_lib.hermite import monomial_to_hermite
+from onestep_lib.hermite import hermite, monomial_to_hermite
 from onestep_lib.network import Network, features
 from onestep_lib.settings import Setting
 from onestep_lib.spectra import operator_norm
@@ -93,6 +104,16 @@ def require_spikes(setting: Setting) -> None:
         )
 
 
+def power_basis(level: int, widening: float = 0.0) -> np.ndarray:
+    r"""Return the coordinates of :math:`\mathbb E_\xi(\kappa+\sqrt q\,\xi)^k` in the :math:`h_j`.
+
+    Shape (l + 1, l + 1); row k, column j: :math:`\xi_{kj}(1+q)^{(k-j)/2}\sqrt{j!}`.
+    """
+    orders = np.arange(level + 1)
+    missing = np.maximum(orders[:, None] - orders, 0)
+    return monomial_to_hermite(level) * (1 + widening) ** (missing / 2) * np.sqrt(factorial(orders))
+
+
 def readout_factor(setting: Setting, level: int, readout: np.ndarray | None = None) -> np.ndarray:
     r"""Return L with :math:`LL^\top` the moments :math:`\frac1N\sum_jz_j^{p+k}`, :math:`z=\sqrt N\,a`.
 
@@ -118,7 +139,7 @@ def readout_factor(setting: Setting, level: int, readout: np.ndarray | None = No
         )
     if setting.readout == "signs":
         return np.eye(2)[np.arange(level + 1) % 2]
-    return monomial_to_hermite(level) * np.sqrt(factorial(np.arange(level + 1)))
+    return power_basis(level)
 
 
 def spike_matrix(
@@ -126,9 +147,9 @@ def spike_matrix(
 ) -> np.ndarray:
     r"""Return the matrix P of the rank-one parts at every step size.
 
-    With r = c_1 eta |b|, x^k = sum_q xi_{kq} He_q and L from `readout_factor`,
+    With r = c_1 eta |b|, the coordinates :math:`\chi_{kq}` of `power_basis` and L from `readout_factor`,
 
-    .. math:: P_{q\cdot}=\sqrt{q!}\sum_k\xi_{kq}\,c_kr^kN^{(1-k)/2}L_{k\cdot}\,,
+    .. math:: P_{q\cdot}=\sum_k\chi_{kq}\,c_kr^kN^{(1-k)/2}L_{k\cdot}\,,
 
     with a further column that holds :math:`c_2\sqrt{2N/d}` in row 0 (Gaussian rows), and a further row
     :math:`c_2\sqrt{2N/d}\,L_{0\cdot}` for g (Gaussian inputs); then rotated from the right, so that the
@@ -140,7 +161,7 @@ def spike_matrix(
     level : int
         The number of spikes l >= 1.
     spike : Spike, optional
-        |b|^2 of one draw; by default its limit.
+        |b|^2 of one draw, and the widening; by default the limit for a step of rank one.
     readout : ndarray, shape (N,), optional
         A realised readout; by default the moments of its law. At N = 1000 they differ for l >= 2.
 
@@ -156,10 +177,10 @@ def spike_matrix(
     """
     require_spikes(setting)
     c, N = spike_coefficients(setting, level), setting.N
-    power = (gradient_spike(setting) if spike is None else spike).power
+    spike = gradient_spike(setting) if spike is None else spike
     factor = readout_factor(setting, level, readout)
     orders = np.arange(level + 1)
-    r = c[1] * np.sqrt(power) * setting.steps[..., None]
+    r = c[1] * np.sqrt(spike.power) * setting.steps[..., None]
     sizes = c * np.sqrt(N) * (r / np.sqrt(N)) ** orders
     wobble = setting.activation.c2 * np.sqrt(2 * N / setting.d)
     # Rows 1, kappa, ..., kappa^l and g; columns: the orthonormal basis of the neurons' side.
@@ -168,7 +189,7 @@ def spike_matrix(
     parts[..., 0, -1] = wobble * (setting.rows == "gaussian")
     parts[..., -1, :-1] = wobble * factor[0] * (setting.inputs == "gaussian")
     graded = _graded(parts)
-    hermite_side = monomial_to_hermite(level) * np.sqrt(factorial(orders))
+    hermite_side = power_basis(level, spike.widening)
     return np.concatenate([hermite_side.T @ graded[..., :-1, :], graded[..., -1:, :]], axis=-2)
 
 
@@ -209,55 +230,99 @@ def spike_norms(setting: Setting, level: int) -> np.ndarray:
     return np.abs(c) * np.sqrt(setting.N) * (r / np.sqrt(setting.N)) ** orders * moment * neurons
 
 
-def _spike_terms(network: SteppedNetwork, X: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray]:
-    """(c_1 eta X b)^k and c_k a^k for k = 1, ..., l: shapes (n, l) and (N, l)."""
+def _powers(network: SteppedNetwork, X: np.ndarray, level: int, widened: bool) -> np.ndarray:
+    """The polynomials of kappa that the spikes k = 1, ..., l have, shape (n, l)."""
+    size = np.linalg.norm(network.direction)
+    kappa = X @ network.direction / size
+    scale = np.sqrt(factorial(np.arange(level + 1)))
+    basis = power_basis(level, _measured_widening(network) if widened else 0.0) / scale
+    return (basis @ hermite(level, kappa))[1:].T
+
+
+def _measured_widening(network: SteppedNetwork) -> float:
+    """q of one draw, from the lengths of its rows."""
+    length, start = (np.sum(w**2, axis=1) for w in (network.weights, network.initial.weights))
+    weight = network.readout**2
+    along = (network.activation.c1 * network.step) ** 2 * (network.direction @ network.direction)
+    return float(weight @ (length - start) / (along * weight @ weight)) - 1
+
+
+def _spike_terms(
+    network: SteppedNetwork, X: np.ndarray, level: int, widened: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The two sides of the spikes k = 1, ..., l: shapes (n, l) and (N, l)."""
     sigma, orders = network.activation, np.arange(1, level + 1)
     c = sigma.coefficients(level)
-    along = c[1] * network.step * (X @ network.direction)
-    return along[:, None] ** orders, c[1:] * network.readout[:, None] ** orders
+    size = c[1] * network.step * np.linalg.norm(network.direction)
+    neurons = c[1:] * network.readout[:, None] ** orders
+    return size**orders * _powers(network, X, level, widened), neurons
 
 
-def _spiked(network: Network, X: np.ndarray, rng: np.random.Generator, level: int) -> np.ndarray:
+def _spiked(
+    network: Network, X: np.ndarray, rng: np.random.Generator, level: int, widened: bool
+) -> np.ndarray:
     if not isinstance(network, SteppedNetwork):
         return features(network.weights, X, network.activation)
-    samples, neurons = _spike_terms(network, X, level)
+    samples, neurons = _spike_terms(network, X, level, widened)
     return features(network.initial.weights, X, network.activation) + samples @ neurons.T
 
 
-def spike_features(level: int) -> FeatureMap:
+def spike_features(level: int, widened: bool = False) -> FeatureMap:
     r"""Return the feature map of F_l for ``simulate(..., features=spike_features(l))``.
 
     Before a step F_l is F_0.
+
+    Parameters
+    ----------
+    level : int
+        The number of spikes l >= 1.
+    widened : bool
+        Use the spikes of the exact step, with the widening q measured on the rows of the draw.
     """
-    return partial(_spiked, level=check_count("level", level))
+    return partial(_spiked, level=check_count("level", level), widened=widened)
 
 
-def _infinitely_spiked(network: Network, X: np.ndarray, rng: np.random.Generator, level: int) -> np.ndarray:
+def _infinitely_spiked(
+    network: Network, X: np.ndarray, rng: np.random.Generator, level: int, widened: bool
+) -> np.ndarray:
     if not isinstance(network, SteppedNetwork):
         raise ValueError("step must be > 0: without a step there is no direction for the spikes")
     base = features(network.initial.weights, X, network.activation)
     c, orders = network.activation.coefficients(level), np.arange(1, level + 1)
-    orders = orders[np.abs(c[1:]) > _ABSENT]
-    basis, _ = np.linalg.qr(network.readout[:, None] ** orders)
-    kappa = X @ network.direction / np.linalg.norm(network.direction)
+    present = np.abs(c[1:]) > _ABSENT
+    basis, _ = np.linalg.qr(network.readout[:, None] ** orders[present])
     # Ridge charges nothing for a column of infinite scale; 1e5 costs 1e-10 of the penalty.
-    return np.hstack([base - (base @ basis) @ basis.T, 1e5 * kappa[:, None] ** orders])
+    free = 1e5 * _powers(network, X, level, widened)[:, present]
+    return np.hstack([base - (base @ basis) @ basis.T, free])
 
 
-def infinite_spike_features(level: int) -> FeatureMap:
+def infinite_spike_features(level: int, widened: bool = False) -> FeatureMap:
     r"""Return the feature map of the limit of infinite spikes, for ``simulate``.
 
     The columns :math:`\kappa^{\circ k}`, k = 1, ..., l, become free of penalty, and F_0 loses its part
     along :math:`a^{\circ k}`: the exact limit of ridge regression on F_l as every spike grows. Powers with
     c_k = 0 have no spike. The step size does not matter, but must be positive.
+
+    Parameters
+    ----------
+    level, widened
+        As in `spike_features`.
     """
-    return partial(_infinitely_spiked, level=check_count("level", level))
+    return partial(_infinitely_spiked, level=check_count("level", level), widened=widened)
 
 
-def spike_error(network: SteppedNetwork, X: np.ndarray, level: int) -> float:
-    r"""Return :math:`\|F-F_l\|/\sqrt n` in operator norm for fresh inputs X, shape (n, d)."""
+def spike_error(network: SteppedNetwork, X: np.ndarray, level: int, widened: bool = False) -> float:
+    r"""Return :math:`\|F-F_l\|/\sqrt n` in operator norm for fresh inputs X, shape (n, d).
+
+    Parameters
+    ----------
+    network : SteppedNetwork
+    X : ndarray, shape (n, d)
+    level, widened
+        As in `spike_features`.
+    """
     X = check_matrix("X", X, network.weights.shape[1])
-    samples, neurons = _spike_terms(network, X, level)
+    samples, neurons = _spike_terms(network, X, level, widened)
     stepped = features(network.weights, X, network.activation)
     before = features(network.initial.weights, X, network.activation)
     return operator_norm(stepped - before - samples @ neurons.T) / np.sqrt(X.shape[0])

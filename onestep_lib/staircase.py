@@ -22,6 +22,8 @@ with :math:`x^k=\sum_q\xi_{kq}He_q(x)`, where t_0 is changed by the constant par
 beta for Gaussian rows only, gamma for Gaussian inputs only, and p the share of 1 outside the span of the
 even powers among the :math:`a^{\circ k}`: 1 for l = 1, 2/3 for l = 2, 3 with c_2 != 0. For t_0 = k m_1
 (c_0 = 0, spherical rows) it is the sum of Moniri et al. (arXiv 2310.07891, theorem on the training loss).
+For the exact step, whose rows the rest of the gradient lengthens, give ``spike=exact_spike(setting)``
+(:mod:`onestep_lib.step`): :math:`\xi_{kq}` becomes :math:`\xi_{kq}(1+q)^{(k-q)/2}` throughout.
 
 **Test loss, every level.** Generalised cross-validation is exact in the limit, so that with ' = d/dlambda
 
@@ -47,9 +49,8 @@ from scipy.special import factorial, factorial2
 
 from onestep_lib._checks import check_count
 from onestep_lib.gaussian_equivalence import Resolvent, random_features, resolvent
-from onestep_lib.hermite import monomial_to_hermite
 from onestep_lib.settings import Losses, Setting
-from onestep_lib.spikes import require_spikes, sample_side, spike_coefficients, spike_matrix
+from onestep_lib.spikes import power_basis, require_spikes, sample_side, spike_coefficients, spike_matrix
 from onestep_lib.step import Spike, gradient_spike
 
 __all__ = ["Gain", "finite_gain", "finite_staircase", "first_steps", "staircase", "staircase_gain"]
@@ -164,7 +165,7 @@ def staircase_gain(setting: Setting, level: int, spike: Spike | None = None) -> 
     level : int
         The number of spikes l >= 1.
     spike : Spike, optional
-        The alignment of one draw of b; by default its limit.
+        The alignment of one draw of b, and the widening; by default the limit for a step of rank one.
 
     Returns
     -------
@@ -187,7 +188,7 @@ def staircase_gain(setting: Setting, level: int, spike: Spike | None = None) -> 
     powers = np.flatnonzero(spike_coefficients(setting, level)[1:]) + 1
     t, dt = (side[..., :-1] for side in sample_side(bulk, setting.n / setting.N, level))
     t[..., 0], dt[..., 0] = _dressed(setting, bulk, powers)
-    basis = monomial_to_hermite(level)[powers] * np.sqrt(factorial(np.arange(level + 1)))
+    basis = power_basis(level, direction.widening)[powers]
     signal = _signal(setting, level, direction.alignment)
     share, dshare = _quadratic(
         np.einsum("iq,...q,jq->...ij", basis, t, basis),
@@ -222,7 +223,7 @@ def finite_gain(
     level : int
         The number of spikes l >= 1.
     spike : Spike, optional
-        |b|^2 and the alignment of one draw; by default their limits.
+        |b|^2 and the alignment of one draw, and the widening; by default the limits for a step of rank one.
     readout : ndarray, shape (N,), optional
         A realised readout; by default the moments of its law.
 
@@ -263,7 +264,7 @@ def finite_staircase(
     return _losses(setting, finite_gain(setting, level, spike, readout))
 
 
-def first_steps(setting: Setting) -> tuple[Gain, Gain]:
+def first_steps(setting: Setting, spike: Spike | None = None) -> tuple[Gain, Gain]:
     r"""Return the gains of the first step and of the second over the first, in closed form.
 
     .. math:: \Delta_1=\frac{k\lambda c_{*,1}^4m_2}B,\qquad
@@ -271,23 +272,25 @@ def first_steps(setting: Setting) -> tuple[Gain, Gain]:
 
     .. math:: \Delta_2-\Delta_1=\frac{4\lambda c_{*,1}^4c_{*,2}^2}{B^2}\,h,\qquad
               \Lambda_2-\Lambda_1=-\frac{4c_{*,1}^4c_{*,2}^2}{B^2}\,\frac{h'}{(km_1)^2},\qquad
-              h=\frac{(km_1)^2}{2km_1+t_0},
+              h=\frac{(km_1)^2}{2km_1+(1+q)^2t_0},
 
-    B = |b|^2, c_2 != 0. For t_0 = k m_1, h = k m_1/3 (Moniri et al., arXiv 2310.07891, corollary for
-    l = 1, 2); a constant part of the activation makes it k m_1/2.
+    B = |b|^2, q the widening, c_2 != 0. For q = 0 and t_0 = k m_1, h = k m_1/3 (Moniri et al., arXiv
+    2310.07891, corollary for l = 1, 2); a constant part of the activation makes it k m_1/2 for every q.
 
     Parameters and errors are those of `staircase_gain`.
     """
-    spike = _direction(setting, None)
+    spike = _direction(setting, spike)
     if setting.activation.c2 == 0:
         raise ValueError(f"activation must have c_2 != 0 for a second step, got {setting.activation.name!r}")
     bulk, k, target = _resolvent(setting), setting.n / setting.N, setting.target
     t, dt = k * bulk.m1, k * bulk.dm1
     t0, dt0 = _dressed(setting, bulk, np.array([1, 2]))
-    h = t**2 / (2 * t + t0)
-    dh = 2 * t * dt / (2 * t + t0) - t**2 * (2 * dt + dt0) / (2 * t + t0) ** 2
-    first = target.linear**4 / spike.power
-    second = 4 * target.linear**4 * target.coefficient(2) ** 2 / spike.power**2
+    constant = (1 + spike.widening) ** 2
+    bottom, dbottom = 2 * t + constant * t0, 2 * dt + constant * dt0
+    h = t**2 / bottom
+    dh = 2 * t * dt / bottom - t**2 * dbottom / bottom**2
+    first = target.linear**2 * spike.alignment**2
+    second = 4 * target.coefficient(2) ** 2 * spike.alignment**4
     return (
         _gain(setting, bulk, first * k * bulk.m2, first * k * bulk.dm2),
         _gain(setting, bulk, second * h, second * dh),

@@ -27,6 +27,16 @@ with squared overlaps of its singular vectors
 (Baik, Ben Arous and Peche 2005; Ba et al., arXiv 2205.01445, section 3; the raw network by the
 same theorem: along a, W_1 is a row of variance 1 + T among rows of variance 1).
 
+**What is not of rank one lengthens the rows.** The rest of the gradient is small as a matrix, but in row j it
+has the squared length :math:`a_j^2\,\mathrm{Var}(\sigma')\,\mathbb Ey^2\,\phi`, a fixed multiple of that of
+the rank-one part:
+
+.. math:: |w_j^1|^2-|w_j^0|^2\approx(\eta c_1a_j)^2B\,(1+q),\qquad
+          q=\frac{\mathrm{Var}(\sigma'(\zeta))}{c_1^2}\,\frac{\phi\,\mathbb Ey^2}B
+
+(centred or scaled network; the *widening* q. Derived in chapter 7, and part of the giant step of Cui et al.,
+arXiv 2402.04980).
+
 Functions
 ---------
 gradient_direction       b = X^T r/n of a batch
@@ -34,6 +44,8 @@ take_steps               networks after one step, that remember where they came 
 rank_one_error           the relative error of c_1 a b^T, measured
 label_direction_error    the same in the limit, if b is taken as X^T y/n for a raw network
 gradient_spike           |b|^2 and the alignment of b with beta_*, in the limit
+exact_spike              the same, with the widening of the rows by the rest of the gradient
+slope_moments            Gaussian averages of the activation's slope
 weight_spectrum          edge, threshold, outlier and overlaps in the limit
 measured_spike, measured_weight_spectrum    the same of one draw
 """
@@ -41,13 +53,15 @@ measured_spike, measured_weight_spectrum    the same of one draw
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.linalg import svds
 
 from onestep_lib._checks import check_matrix, check_nonnegative, check_vector
+from onestep_lib.activations import Activation
+from onestep_lib.hermite import gaussian_quadrature
 from onestep_lib.network import Network, first_layer_gradient, residual
 from onestep_lib.settings import Setting
 from onestep_lib.spectra import operator_norm
@@ -56,12 +70,14 @@ __all__ = [
     "Spike",
     "SteppedNetwork",
     "WeightSpectrum",
+    "exact_spike",
     "gradient_direction",
     "gradient_spike",
     "label_direction_error",
     "measured_spike",
     "measured_weight_spectrum",
     "rank_one_error",
+    "slope_moments",
     "take_steps",
     "weight_spectrum",
 ]
@@ -142,7 +158,7 @@ def rank_one_error(gradient: np.ndarray, network: Network, direction: np.ndarray
 
 @dataclass(frozen=True)
 class Spike:
-    """The direction b of a gradient, in two numbers.
+    """The direction b of a gradient in two numbers, and the rest of the gradient in one.
 
     Parameters
     ----------
@@ -150,10 +166,14 @@ class Spike:
         |b|^2.
     alignment : float
         The cosine rho of b and beta_*.
+    widening : float
+        q, by how much the rest of the gradient lengthens the rows, in units of what b does; 0 for a step
+        of rank one.
     """
 
     power: float
     alignment: float
+    widening: float = 0.0
 
 
 def _output_power(setting: Setting) -> float:
@@ -187,6 +207,54 @@ def gradient_spike(setting: Setting) -> Spike:
     if power == 0:
         raise ValueError("target and noise must not both be 0: the gradient would vanish")
     return Spike(power, float(setting.target.linear / np.sqrt(power)))
+
+
+def exact_spike(setting: Setting) -> Spike:
+    r"""Return `gradient_spike` with the widening q of the exact step (formula in the module).
+
+    The theories of :mod:`onestep_lib.spikes`, :mod:`onestep_lib.outliers` and :mod:`onestep_lib.staircase`
+    describe a step of rank one unless they are given this spike.
+
+    Raises
+    ------
+    ValueError
+        As in `gradient_spike`; for a raw network, an activation without derivative, or c_1 = 0.
+    """
+    spike = gradient_spike(setting)
+    if setting.output == "raw":
+        raise ValueError("output must be 'centred' or 'scaled' for the exact step's spike, got 'raw'")
+    slope, _, variance = slope_moments(setting.activation)
+    if setting.activation.c1 == 0:
+        raise ValueError(
+            f"activation must have c_1 != 0: the gradient of {setting.activation.name!r} has no spike"
+        )
+    noise = setting.phi * (setting.target.power + setting.noise**2)
+    return replace(spike, widening=variance / slope**2 * noise / spike.power)
+
+
+def slope_moments(sigma: Activation) -> tuple[float, float, float]:
+    r"""Return three Gaussian averages of the slope.
+
+    Parameters
+    ----------
+    sigma : Activation
+        With a derivative.
+
+    Returns
+    -------
+    mean, linear, variance : float
+        :math:`\mathbb E\sigma'(\zeta)=c_1`, :math:`\mathbb E[\zeta\sigma'(\zeta)]=2c_2` and
+        :math:`\mathrm{Var}\,\sigma'(\zeta)`.
+
+    Raises
+    ------
+    ValueError
+        If the activation has no derivative.
+    """
+    zeta, weights = gaussian_quadrature(sigma.kinks)
+    slope = sigma.require_slope()(zeta)
+    mean = float(weights @ slope)
+    return mean, float(weights @ (zeta * slope)), float(weights @ (slope - mean) ** 2)
 
 
 def measured_spike(direction: np.ndarray, target_direction: np.ndarray) -> Spike:

@@ -17,6 +17,7 @@ from onestep_lib.network import features, initial_network
 from onestep_lib.outliers import measured_outliers, outliers
 from onestep_lib.spectra import feature_law
 from onestep_lib.spikes import (
+    _measured_widening,
     infinite_spike_features,
     spike_error,
     spike_features,
@@ -24,7 +25,7 @@ from onestep_lib.spikes import (
     spike_matrix,
     spike_norms,
 )
-from onestep_lib.step import gradient_spike, measured_spike, take_steps
+from onestep_lib.step import exact_spike, gradient_spike, measured_spike, take_steps
 
 ENTRIES = json.loads((Path(__file__).parent / "data" / "one_step.json").read_text())["entries"]
 OUTLIERS = [entry for entry in ENTRIES if entry["kind"] == "outliers_FFt_over_n"]
@@ -193,6 +194,55 @@ def test_network_itself_has_the_outlier():
     assert np.all(np.abs(z) < 4)
 
 
+def test_the_network_has_the_constant_that_f_2_lacks():
+    # The mean of a row's features grows with its length; for relu it is |w|/sqrt(2 pi).
+    s = Setting(n=700, d=420, N=560, activation="relu", rows="spherical", step=5.0, **COMMON)
+    spike = exact_spike(s)
+    sizes = s.activation.c1**2 * s.step**2 * spike.power / s.N
+    rows = []
+    for rng in np.random.default_rng(7).spawn(12):
+        network, X, _, _ = draw(s, rng)
+        z = network.readout * np.sqrt(s.N)
+        a, b = network.readout, network.direction
+        rank_one = network.initial.weights + s.step * s.activation.c1 * np.outer(a, b)
+        excess = features(network.weights, X, s.activation) - features(rank_one, X, s.activation)
+        lengths = [np.sqrt(1 + sizes * z**2 * (1 + q)) for q in (0.0, spike.widening)]
+        expected = (lengths[1] - lengths[0]) / np.sqrt(2 * np.pi)
+        rows.append([excess.mean(axis=0) @ z**2 / (expected @ z**2), _measured_widening(network)])
+    (constant, widening), error = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / np.sqrt(len(rows))
+    print(f"constant over theory {constant:.3f} +- {error[0]:.3f}; q {widening:.3f} +- {error[1]:.3f}")
+    assert abs(constant - 1) < 4 * error[0]
+    assert error[0] < 0.1
+    assert abs(widening - spike.widening) < 4 * error[1]
+    assert error[1] < 0.1 * spike.widening
+
+
+def constant_part(s, rng):
+    """Constant part along a∘a that F_2 leaves of the network, over sqrt(n): without and with widening."""
+    network, X, _, _ = draw(s, rng)
+    neurons = network.readout**2 / np.linalg.norm(network.readout**2)
+    F = features(network.weights, X, s.activation)
+    rests = [F - spike_features(2, widened)(network, X, rng) for widened in (False, True)]
+    return [rest.mean(axis=0) @ neurons for rest in rests]
+
+
+def test_widened_spikes_are_closer_to_the_network():
+    # The constant that F_2 leaves does not fall with n; that of the widened one does, like eta^2/N.
+    s = Setting(n=400, d=240, N=320, activation="relu", rows="spherical", step=1.0, **COMMON)
+    parts = []
+    for n in (400, 1600):
+        large = s.replace(n=n, d=3 * n // 5, N=4 * n // 5, step=n**0.29)
+        parts.append(
+            np.mean([constant_part(large, rng) for rng in np.random.default_rng(8).spawn(8)], axis=0)
+        )
+    (small, small_wide), (large, large_wide) = np.abs(parts)
+    print(f"constant part of F - F_2 over sqrt n: {small:.3f}, {large:.3f}; widened {small_wide:.3f}, "
+          f"{large_wide:.3f}")  # fmt: skip
+    assert large > 0.8 * small
+    assert large_wide < 0.5 * large
+    assert large_wide < small_wide
+
+
 def test_large_outliers_are_those_of_the_spike_alone():
     # Far outside the bulk F is a sum of rank-one matrices: the top value is |F_l - F_0|^2/n.
     s = Setting(n=900, d=400, N=500, activation="identity", step=300.0, **COMMON)
@@ -212,6 +262,8 @@ def test_feature_maps_in_simulate():
     np.testing.assert_allclose(still.draws, network.draws[..., 0])
     with pytest.raises(ValueError, match="step must be > 0"):
         simulate(s.replace(step=0.0), rng[3], repeats=2, features=infinite_spike_features(1))
+    with pytest.raises(ValueError, match="updates must be 1"):
+        simulate(s.replace(updates=2), rng[3], repeats=2, features="spikes_2")
     few = simulate(s, rng[4], repeats=2, features="infinite_spikes_2", jobs=2)
     np.testing.assert_allclose(few.train[0], few.train[1])
 

@@ -18,7 +18,7 @@ from onestep_lib.hermite import monomial_to_hermite
 from onestep_lib.ridge import ridge_path
 from onestep_lib.spikes import spike_features
 from onestep_lib.staircase import finite_gain, finite_staircase, first_steps, staircase, staircase_gain
-from onestep_lib.step import gradient_spike
+from onestep_lib.step import Spike, exact_spike, gradient_spike
 
 ENTRIES = json.loads((Path(__file__).parent / "data" / "one_step.json").read_text())["entries"]
 REFERENCE = [entry for entry in ENTRIES if entry["kind"] == "staircase"]
@@ -150,7 +150,8 @@ def variant(changes):
 
 @pytest.mark.parametrize("changes", VARIANTS, ids=variant)
 @pytest.mark.parametrize("level", [1, 2, 3, 4, 5])
-def test_finite_curve_ends_on_the_staircase(changes, level):
+@pytest.mark.parametrize("widening", [0.0, 0.6])
+def test_finite_curve_ends_on_the_staircase(changes, level, widening):
     s = Setting(
         n=900,
         d=500,
@@ -161,15 +162,19 @@ def test_finite_curve_ends_on_the_staircase(changes, level):
         step=1e7,
         **changes,
     )
-    np.testing.assert_allclose(both(finite_gain(s, level)), both(staircase_gain(s, level)), rtol=1e-6)
+    spike = Spike(1.7, 0.8, widening)
+    finite, infinite = finite_gain(s, level, spike), staircase_gain(s, level, spike)
+    np.testing.assert_allclose(both(finite), both(infinite), rtol=1e-6)
     np.testing.assert_allclose(both(finite_gain(s.replace(step=0.0), level)), 0, atol=1e-14)
 
 
 @pytest.mark.parametrize("changes", VARIANTS[1:], ids=variant)
-def test_closed_forms(changes):
+@pytest.mark.parametrize("widening", [0.0, 0.6])
+def test_closed_forms(changes, widening):
     s = Setting(n=900, d=500, N=700, target=(0, 0.8, 0.5, 0.3), noise=0.3, ridge=[1e-3, 0.1, 3.0], **changes)
-    first, second = first_steps(s)
-    levels = [both(staircase_gain(s, level)) for level in (1, 2)]
+    spike = Spike(1.7, 0.8, widening)
+    first, second = first_steps(s, spike)
+    levels = [both(staircase_gain(s, level, spike)) for level in (1, 2)]
     np.testing.assert_allclose(both(first), levels[0], rtol=1e-12)
     np.testing.assert_allclose(both(second), levels[1] - levels[0], rtol=1e-9)
 
@@ -294,6 +299,25 @@ def test_signs_readout_simulation():
         for i, value in ((1, expected.test), (2, expected.objective))
     ]
     print(f"signs readout: z of the gains in test and objective {np.round(z, 2)}")
+    assert np.all(np.abs(z) < 4)
+
+
+def test_widened_spikes_simulation():
+    # Paired: the same draws with and without the constant that the lengthened rows add to the second spike.
+    s = Setting(
+        n=400, d=240, N=320, activation="centred relu", step=12.0, rows="spherical", **COMMON
+    )  # fmt: skip
+    rank_one, widened = (
+        simulate(s, np.random.default_rng(6), repeats=120, features=spike_features(2, wide), test_size=2000)
+        for wide in (False, True)
+    )
+    expected = both(finite_gain(s, 2)) - both(finite_gain(s, 2, exact_spike(s)))
+    lost = (widened.draws - rank_one.draws)[:, [2, 1]]
+    error = lost.std(axis=0, ddof=1) / np.sqrt(len(lost))
+    z = (lost.mean(axis=0) - expected) / error
+    print(f"the widening costs {lost.mean(axis=0).round(4)} (theory {expected.round(4)}), z {z.round(2)}")
+    assert np.all(expected > 8 * error)
+    # Both theories are off by about 10/n of their gain here (test_gains_simulation); so is the difference.
     assert np.all(np.abs(z) < 4)
 
 
