@@ -41,6 +41,7 @@ import numpy as np
 from onestep_lib import signed_spectrum as signed_spectrum_module
 from onestep_lib._cache import memory, values_of, version_of
 from onestep_lib._checks import check_count, check_nonnegative
+from onestep_lib._threads import one_thread
 from onestep_lib.activations import Activation, Target
 from onestep_lib.batch_spectrum import spectral_bulk
 from onestep_lib.giant_step import require_stepped
@@ -191,4 +192,6 @@ def one_step(setting: Setting, count: int | None = None, leverage: bool = True) 
     _require(setting)
     point = setting.phi, setting.psi, setting.ridges, setting.d, leverage, _TOLERANCE
     models = (stepped_vocabulary(setting, step, count) for step in np.atleast_1d(setting.steps))
-    return Losses.from_steps([spiked_losses(model, *point) for model in models], setting)
+    with one_thread():
+        losses = [spiked_losses(model, *point) for model in models]
+    return Losses.from_steps(losses, setting)

@@ -39,6 +39,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import lu_factor, lu_solve, solve_triangular
 
 from onestep_lib._checks import check_count, check_nonnegative, check_positive, check_real, check_vector
+from onestep_lib._threads import one_thread
 from onestep_lib.activations import Activation, Target
 from onestep_lib.conditional_means import (
     KappaGrid,
@@ -266,9 +267,10 @@ def spiked_losses(
     )
     values = np.empty((3, points[0].size))
     solution = None
-    for i, (one_phi, one_psi, one_ridge) in enumerate(zip(*(p.ravel() for p in points), strict=True)):
-        solution = solve_spiked(model, one_phi, one_psi, one_ridge, d, leverage, solution, tolerance)
-        values[:, i] = solution.train, solution.test, solution.objective
+    with one_thread():
+        for i, (one_phi, one_psi, one_ridge) in enumerate(zip(*(p.ravel() for p in points), strict=True)):
+            solution = solve_spiked(model, one_phi, one_psi, one_ridge, d, leverage, solution, tolerance)
+            values[:, i] = solution.train, solution.test, solution.objective
     if points[0].ndim == 0:
         values = values[:, 0]
         return Losses(float(values[0]), float(values[1]), float(values[2]))
