@@ -73,6 +73,26 @@ def test_module_headings_become_rubrics():
     ]  # fmt: skip
 
 
+def test_the_table_of_functions_becomes_a_list_of_links():
+    read = docstrings.table_to_list(
+        [
+            ".. rubric:: Functions",
+            "",
+            "spike_level    the l",
+            "spike_error, spike_norms  two",
+            "    lines",
+            "",
+        ]
+    )
+    assert read[2:] == ["* `spike_level`: the l", "* `spike_error`, `spike_norms`: two", "  lines", ""]
+    assert docstrings.escape([read[2]], "onestep_lib.spikes") == [
+        "* :py:obj:`~onestep_lib.spikes.spike_level`: the l"
+    ]  # fmt: skip
+    assert docstrings.escape(["as `onestep_lib.step.Spike`, or `level`"], "onestep_lib.spikes") == [
+        "as :py:obj:`~onestep_lib.step.Spike`, or ``level``"
+    ]
+
+
 def test_repairs_are_stable():
     page = '<summary><span class="toctree-toggle">x</span></summary><input autocorrect="off">'
     once = pages.repair(page)

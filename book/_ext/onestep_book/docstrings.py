@@ -1,12 +1,14 @@
 """Read the library's docstrings, which are written for people, as reStructuredText.
 
 In a docstring |y - F a|^2 is a norm and sigma_* a name; reStructuredText would read a substitution,
-an emphasis or a link. Outside maths and literals those signs are escaped, and the headings of a module's
-docstring become rubrics, because a heading would be a section of the page.
+an emphasis or a link. Outside maths and literals those signs are escaped; a name in single backquotes becomes
+a link, or code where it names a parameter; the headings of a module's docstring become rubrics, because a
+heading would be a section of the page, and its table of functions a list of links.
 """
 
 import importlib
 import re
+import sys
 from typing import Any
 
 from docutils import nodes
@@ -19,6 +21,9 @@ MARKUP = re.compile(
     r"(``.+?``|:[\w:+-]+:`[^`]*`|`[^`]*`_?|\*\*.+?\*\*|(?<![\w*{])\*\w[^*]*?\*(?![\w*])|^\s*\* )"
 )
 SPECIAL = re.compile(r"(?<!\\)(\||\*|(?<=\w)_(?![\w]))")
+NAME = re.compile(r"`([A-Za-z_][\w.]*)`")
+TABLE = ".. rubric:: Functions"
+ENTRY = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")
 UNTOUCHED = re.compile(r"^(\s*)(\.\. (?:math|code-block)::|.*::$)")
 
 
@@ -29,9 +34,12 @@ def connect(app: Sphinx) -> None:
 
 
 def escape_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    module = name
+    while module not in sys.modules:
+        module = module.rpartition(".")[0]
     if what == "module":
-        lines[:] = headings_to_rubrics(lines)
-    lines[:] = escape(lines)
+        lines[:] = table_to_list(headings_to_rubrics(lines))
+    lines[:] = escape(lines, module)
 
 
 def headings_to_rubrics(lines: list[str]) -> list[str]:
@@ -44,8 +52,32 @@ def headings_to_rubrics(lines: list[str]) -> list[str]:
     return found
 
 
-def escape(lines: list[str]) -> list[str]:
-    """Escape what reStructuredText would misread, outside markup and indented maths."""
+def table_to_list(lines: list[str]) -> list[str]:
+    """Turn the lines `names    what they are` under the heading Functions into a list."""
+    if TABLE not in lines:
+        return lines
+    start = lines.index(TABLE) + 1
+    found = lines[:start]
+    for line in lines[start:]:
+        entry = ENTRY.fullmatch(line)
+        if entry:
+            names = ", ".join(f"`{name}`" for name in entry[1].split(", "))
+            found.append(f"* {names}: {entry[2]}")
+        else:
+            found.append(f"  {line.strip()}" if line.startswith(" ") else line)
+    return found
+
+
+def link(module: str, name: str) -> str:
+    """The role of a name in single backquotes in a module's docstring."""
+    public = getattr(sys.modules.get(module), "__all__", ())
+    if name.startswith("onestep_lib."):
+        return f":py:obj:`~{name}`"
+    return f":py:obj:`~{module}.{name}`" if name.partition(".")[0] in public else f"``{name}``"
+
+
+def escape(lines: list[str], module: str = "") -> list[str]:
+    """Escape what reStructuredText would misread, outside markup and indented maths; make links."""
     found, block = [], None
     for line in lines:
         indent = len(line) - len(line.lstrip())
@@ -58,6 +90,10 @@ def escape(lines: list[str]) -> list[str]:
             elif not line.lstrip().startswith(">>>"):
                 pieces = MARKUP.split(line)
                 pieces[::2] = [SPECIAL.sub(r"\\\1", piece) for piece in pieces[::2]]
+                pieces[1::2] = [
+                    link(module, name[1]) if (name := NAME.fullmatch(piece)) else piece
+                    for piece in pieces[1::2]
+                ]
                 line = "".join(pieces)
         found.append(line)
     return found
