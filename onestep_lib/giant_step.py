@@ -26,9 +26,9 @@ rest widens the bulk,
 
 Functions
 ---------
-giant_step       losses of a Setting with readout="signs"
-spike_map        r, gamma and the bulk scales of one step size
-stepped_features the spiked random features of one step size
+giant_step        losses of a Setting with readout="signs"
+spike_map         r, gamma and the bulk scales of one step size
+stepped_features  the spiked random features of one step size
 """
 
 from __future__ import annotations

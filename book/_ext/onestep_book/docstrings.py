@@ -70,9 +70,9 @@ def table_to_list(lines: list[str]) -> list[str]:
 
 def link(module: str, name: str) -> str:
     """The role of a name in single backquotes in a module's docstring."""
-    public = getattr(sys.modules.get(module), "__all__", ())
     if name.startswith("onestep_lib."):
         return f":py:obj:`~{name}`"
+    public = getattr(importlib.import_module(module), "__all__", ()) if module else ()
     return f":py:obj:`~{module}.{name}`" if name.partition(".")[0] in public else f"``{name}``"
 
 
