@@ -1,6 +1,6 @@
 """Printed figures: theory as a line, simulation as dots with error bars, and the table of their gaps.
 
-Colours, dashes and markers stand in one place (`COLOURS`, `DASHES`, `MARKERS`), shared with the
+Colours, dashes and markers stand in one place (``COLOURS``, ``DASHES``, ``MARKERS``), shared with the
 explorers. Figures are transparent with dark ink: they read on white, and on a dark page after the
 style sheet inverts them. Nothing here touches matplotlib's global settings except `use_style`.
 """
@@ -141,7 +141,7 @@ def theory_and_simulation(
     label : str
         Name of the quantity, one entry in `legend` for line and dots together.
     colour, dash, marker : str
-        Names in `COLOURS`, `DASHES`, `MARKERS`. Curves in one figure must differ by dash and
+        Names in ``COLOURS``, ``DASHES``, ``MARKERS``. Curves in one figure must differ by dash and
         marker, not by colour alone.
     x_theory : array, optional
         A finer grid for the theory.
