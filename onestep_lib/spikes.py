@@ -34,6 +34,7 @@ spike_level              the l of a step size n^alpha
 spike_norms              operator norm of each spike over sqrt(n)
 spike_features, infinite_spike_features    feature maps to simulate
 spike_error              |F - F_l|/sqrt(n), measured
+power_basis              the k-th spike's polynomial of kappa
 spike_matrix             P
 sample_side              t
 """
@@ -56,6 +57,7 @@ from onestep_lib.step import Spike, SteppedNetwork, gradient_spike
 
 __all__ = [
     "infinite_spike_features",
+    "power_basis",
     "sample_side",
     "spike_error",
     "spike_features",
@@ -107,7 +109,18 @@ def require_spikes(setting: Setting) -> None:
 def power_basis(level: int, widening: float = 0.0) -> np.ndarray:
     r"""Return the coordinates of :math:`\mathbb E_\xi(\kappa+\sqrt q\,\xi)^k` in the :math:`h_j`.
 
-    Shape (l + 1, l + 1); row k, column j: :math:`\xi_{kj}(1+q)^{(k-j)/2}\sqrt{j!}`.
+    Row k, column j: :math:`\xi_{kj}(1+q)^{(k-j)/2}\sqrt{j!}`.
+
+    Parameters
+    ----------
+    level : int
+        The highest power l.
+    widening : float
+        q; 0 for the plain powers of kappa.
+
+    Returns
+    -------
+    ndarray, shape (l + 1, l + 1)
     """
     orders = np.arange(level + 1)
     missing = np.maximum(orders[:, None] - orders, 0)
