@@ -257,6 +257,8 @@ def _measured_widening(network: SteppedNetwork) -> float:
     length, start = (np.sum(w**2, axis=1) for w in (network.weights, network.initial.weights))
     weight = network.readout**2
     along = (network.activation.c1 * network.step) ** 2 * (network.direction @ network.direction)
+    if along == 0:
+        return 0.0
     return float(weight @ (length - start) / (along * weight @ weight)) - 1
 
 
