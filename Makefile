@@ -1,6 +1,6 @@
 # One Gradient Step. `make help` lists the targets. Needs Python 3.11 or newer (with venv) and make.
 .DEFAULT_GOAL := help
-.PHONY: help book test check bench lint format refresh serve address lock clean
+.PHONY: help book test check bench deviations lint format refresh serve address lock clean
 
 # The first interpreter that is new enough, the tested version first; override with `make PYTHON=...`.
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell \
@@ -46,6 +46,9 @@ check: $(VENV)/test book ## the long checks: slow tests, every chapter in a real
 
 bench: $(VENV)/test ## measure speed and memory, as a table in tests/bench/RESULTS.md
 	$(BIN)/python tests/bench/run.py
+
+deviations: $(VENV)/test ## how far every formula is off, as the tests find it, in tests/DEVIATIONS.md
+	$(BIN)/python tests/deviations.py --slow
 
 lint: $(VENV)/test ## style and spelling
 	$(BIN)/python tests/suites.py lint

@@ -32,17 +32,20 @@ CALLABLES = {"gelu_tanh": _gelu_tanh, "erf_over_sqrt2": _erf_over_sqrt2}
 
 
 @pytest.mark.parametrize("entry", REFERENCE["activations"], ids=lambda entry: entry["activation"])
-def test_constants_to_twelve_digits(entry):
+def test_constants_to_twelve_digits(entry, deviation):
     """The error is measured in the natural scale sqrt(k!) c_k; E sigma^2 is of order one."""
     sigma = activation(CALLABLES.get(entry["activation"], entry["activation"]))
     exact = np.array(entry["coefficients"], dtype=float)
     natural = np.sqrt(factorial(np.arange(exact.size)))
-    np.testing.assert_allclose(
-        sigma.coefficients(exact.size - 1) * natural, exact * natural, rtol=1e-12, atol=1e-15
-    )
+    found = sigma.coefficients(exact.size - 1) * natural
+    np.testing.assert_allclose(found, exact * natural, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose([sigma.c0, sigma.c1, sigma.c2], exact[:3], rtol=1e-12, atol=0)
     assert sigma.second_moment == pytest.approx(float(entry["second_moment"]), rel=1e-13)
     assert sigma.nonlinear_power == pytest.approx(float(entry["nonlinear_power"]), rel=1e-12)
+    deviation("activations.Activation.coefficients", "stored, 20 digits", found, exact * natural, scale=1e-3)
+    for name in ("second_moment", "nonlinear_power"):
+        value = getattr(sigma, name)
+        deviation(f"activations.Activation.{name}", "stored, 20 digits", value, float(entry[name]))
 
 
 def _half_line_moment(p):
@@ -61,7 +64,7 @@ def _on_half_line(power, k):
 
 
 @pytest.mark.parametrize("k", range(13))
-def test_closed_forms_by_half_line_moments(k):
+def test_closed_forms_by_half_line_moments(k, deviation):
     """relu, sign and abs are monomials on each half line."""
     mirrored = (-1) ** k
     with mpmath.workdps(40):
@@ -71,11 +74,11 @@ def test_closed_forms_by_half_line_moments(k):
             "sign": (1 - mirrored) * _on_half_line(0, k),
         }
     for name, value in exact.items():
-        found = activation(name).coefficient(k)
-        expected = float(value / mpmath.factorial(k))
-        assert found * math.sqrt(math.factorial(k)) == pytest.approx(
-            expected * math.sqrt(math.factorial(k)), rel=1e-12, abs=1e-15
-        )
+        found = activation(name).coefficient(k) * math.sqrt(math.factorial(k))
+        expected = float(value / mpmath.factorial(k)) * math.sqrt(math.factorial(k))
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-15)
+        route = "half-line moments, 40 digits"
+        deviation("activations.Activation.coefficient", route, found, expected, scale=1e-3)
 
 
 @pytest.mark.parametrize("k", range(1, 12, 2))
@@ -93,7 +96,7 @@ def test_closed_forms_by_derivatives(k):
 
 
 @pytest.mark.parametrize("name", ["tanh", "softplus", "sigmoid", "gelu", "silu"])
-def test_smooth_ones_by_mpmath(name):
+def test_smooth_ones_by_mpmath(name, deviation):
     functions = {
         "tanh": mpmath.tanh,
         "softplus": lambda z: mpmath.log1p(mpmath.exp(z)),
@@ -109,7 +112,9 @@ def test_smooth_ones_by_mpmath(name):
 
         with mpmath.workdps(25):
             exact = mpmath.quad(integrand, [-12, -6, -3, 0, 3, 6, 12]) / mpmath.factorial(k)
-        assert activation(name).coefficient(k) == pytest.approx(float(exact), rel=1e-12, abs=1e-15)
+        found, route = activation(name).coefficient(k), "quadrature by mpmath, 25 digits"
+        assert found == pytest.approx(float(exact), rel=1e-12, abs=1e-15)
+        deviation("activations.Activation.coefficient", route, found, float(exact), scale=1e-3)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
@@ -132,7 +137,7 @@ def test_tail_of_a_jump_falls_like_a_square_root(kept):
 
 
 @pytest.mark.parametrize("name", [name for name in ACTIVATIONS if ACTIVATIONS[name].derivative])
-def test_slopes_match_finite_differences(name):
+def test_slopes_match_finite_differences(name, deviation):
     sigma = ACTIVATIONS[name]
     x = np.linspace(-6, 6, 50)  # no point within 0.1 of the kink at 0
     step = 1e-3
@@ -140,6 +145,8 @@ def test_slopes_match_finite_differences(name):
         8 * (sigma(x + step) - sigma(x - step)) - sigma(x + 2 * step) + sigma(x - 2 * step)
     ) / (12 * step)  # fmt: skip
     np.testing.assert_allclose(sigma.derivative(x), five_point, rtol=1e-9, atol=1e-10)
+    found = sigma.derivative(x)
+    deviation("activations.Activation.derivative", "five-point differences", found, five_point, scale=0.1)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
@@ -276,7 +283,7 @@ def test_wrong_input_is_named(call, error, message):
         call()
 
 
-def test_targets_know_their_powers():
+def test_targets_know_their_powers(deviation):
     quadratic = target((0, 1, 2**-0.5))
     assert quadratic.name == "1 He1 + 0.707107 He2"
     assert (quadratic.linear, quadratic.power, quadratic.nonlinear_power) == pytest.approx(
@@ -287,6 +294,8 @@ def test_targets_know_their_powers():
     assert shifted.power == pytest.approx(1.0, rel=1e-13)  # the mean is not power
     assert target("sign").power == pytest.approx(1.0, rel=1e-13)
     assert target("sign").linear == pytest.approx(math.sqrt(2 / math.pi), rel=1e-13)
+    powers = [quadratic.power, shifted.power, target("sign").power]
+    deviation("activations.Target.power", "closed forms", powers, [2, 1, 1])
     assert target(quadratic) is quadratic
     assert target((0.0,)).name == "0"
 

@@ -19,7 +19,7 @@ def density(t):
 
 @pytest.mark.parametrize("scale", [0.6, 1.0, 1.4])
 @pytest.mark.parametrize("spike", [0.0, 1.0, -3.0])
-def test_relu_has_its_closed_forms(spike, scale):
+def test_relu_has_its_closed_forms(spike, scale, deviation):
     means = feature_means(activation("relu"), [spike], KAPPA, scale)
     t = spike * KAPPA / scale
     np.testing.assert_allclose(means.mu0[0], scale * (density(t) + t * ndtr(t)), atol=1e-14)
@@ -28,21 +28,26 @@ def test_relu_has_its_closed_forms(spike, scale):
     second = scale**2 * ((1 + t**2) * ndtr(t) + t * density(t))
     rest = second - means.mu0[0] ** 2 - means.mu1[0] ** 2
     np.testing.assert_allclose(means.mu2_sq[0], rest, rtol=1e-11, atol=1e-14 * second.max())
+    closed = [scale * (density(t) + t * ndtr(t)), scale * ndtr(t), scale * density(t), rest]
+    found, size = [means.mu0[0], means.mu1[0], means.m2[0], means.mu2_sq[0]], max(1, second.max())
+    deviation("conditional_means.feature_means", "closed forms of relu and erf", found, closed, scale=size)
 
 
 @pytest.mark.parametrize("scale", [0.6, 1.0, 1.4])
-def test_erf_has_its_closed_mean(scale):
+def test_erf_has_its_closed_mean(scale, deviation):
     means = feature_means(activation("erf"), [2.0], KAPPA, scale)
     spread = np.sqrt(1 + 2 * scale**2)
     np.testing.assert_allclose(means.mu0[0], erf(2 * KAPPA / spread), atol=1e-14)
     slope = 2 / np.sqrt(np.pi) * np.exp(-((2 * KAPPA / spread) ** 2)) / spread
     np.testing.assert_allclose(means.mu1[0], scale * slope, atol=1e-14)
+    found, closed = [means.mu0[0], means.mu1[0]], [erf(2 * KAPPA / spread), scale * slope]
+    deviation("conditional_means.feature_means", "closed forms of relu and erf", found, closed, scale=1)
 
 
 @pytest.mark.parametrize(
     ("name", "t", "scale"), [("tanh", 1.3, 1.2), ("softplus", -3.0, 0.8), ("relu", 0.4, 1.2)]
 )
-def test_multiple_precision(name, t, scale):
+def test_multiple_precision(name, t, scale, deviation):
     functions = {
         "tanh": mpmath.tanh,
         "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
@@ -65,13 +70,13 @@ def test_multiple_precision(name, t, scale):
         mu2_sq = mean(lambda z, s: (s - mu0 - mu1 * z) ** 2)
     means = feature_means(activation(name), [t], [1.0], scale)
     found = [means.mu0, means.mu1, means.m2, means.mu2_sq]
-    np.testing.assert_allclose(
-        np.ravel(found), np.array([mu0, mu1, m2, mu2_sq], float), atol=2e-14, rtol=1e-13
-    )
+    expected = np.array([mu0, mu1, m2, mu2_sq], float)
+    np.testing.assert_allclose(np.ravel(found), expected, atol=2e-14, rtol=1e-13)
+    deviation("conditional_means.feature_means", "mpmath, 20 digits", np.ravel(found), expected, scale=0.2)
 
 
 @pytest.mark.parametrize("name", SMOOTH_AND_KINKED)
-def test_means_are_derivatives_of_the_mean(name):
+def test_means_are_derivatives_of_the_mean(name, deviation):
     # Gaussian integration by parts: mu_1 = c d mu_0/dt and m_2 = c^2 d^2 mu_0/dt^2.
     scale, h = 1.2, 1e-2
     steps = h * np.arange(-4, 5)
@@ -82,6 +87,9 @@ def test_means_are_derivatives_of_the_mean(name):
         means = feature_means(activation(name), [1.0], [t], scale)
         assert means.mu1[0, 0] == pytest.approx(scale * (first @ mu0), abs=1e-10)
         assert means.m2[0, 0] == pytest.approx(scale**2 * (second @ mu0), abs=1e-8)
+        found, expected = [means.mu1[0, 0], means.m2[0, 0]], [scale * first @ mu0, scale**2 * second @ mu0]
+        route = "differences of the mean in t"
+        deviation("conditional_means.feature_means", route, found, expected, scale=1)
 
 
 def test_without_a_spike_the_means_are_the_hermite_coefficients():
@@ -93,7 +101,7 @@ def test_without_a_spike_the_means_are_the_hermite_coefficients():
     np.testing.assert_allclose(means.mu2_sq, sigma.nonlinear_power, rtol=1e-12)
 
 
-def test_far_in_the_saturated_tail_nothing_cancels():
+def test_far_in_the_saturated_tail_nothing_cancels(deviation):
     # tanh: Var is about 4 E e^{-4(t + zeta)} = 4 e^{8 - 4t} far out, ten digits below mu_0^2 = 1.
     t = 11.0
     means = feature_means(activation("tanh"), [t], [1.0])
@@ -103,11 +111,13 @@ def test_far_in_the_saturated_tail_nothing_cancels():
         mu1 = mpmath.quad(lambda z: z * mpmath.tanh(z + t) * mpmath.npdf(z), points)
         exact = mpmath.quad(lambda z: (mpmath.tanh(z + t) - mu0 - mu1 * z) ** 2 * mpmath.npdf(z), points)
     assert means.mu2_sq[0, 0] == pytest.approx(float(exact), rel=1e-6, abs=1e-20)
+    found, route = means.mu2_sq[0, 0], "mpmath, 30 digits, saturated tail"
+    deviation("conditional_means.feature_means", route, found, float(exact))
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.3, -0.9, 0.999])
 @pytest.mark.parametrize("name", ["tanh", "sign", (0, 1, 2**-0.5), (0, 0, 0, 1)])
-def test_label_means_average_back_to_the_hermite_coefficients(name, gamma):
+def test_label_means_average_back_to_the_hermite_coefficients(name, gamma, deviation):
     # By the tower property, E h_0 = c_0, E[kappa h_0] = gamma c_1, E h_1 = rho c_1, E H = E y^2.
     labels = target(name)
     rho = np.sqrt(1 - gamma**2)
@@ -120,16 +130,23 @@ def test_label_means_average_back_to_the_hermite_coefficients(name, gamma):
     assert weights @ means.h1 == pytest.approx(rho * labels.c1, abs=1e-11)
     assert weights @ means.H == pytest.approx(labels.second_moment + 0.25, rel=1e-11)
     assert np.all(means.variance >= 0.25)
+    averages = [weights @ values for values in (means.h0, grid.nodes * means.h0, means.h1, means.H)]
+    expected = [labels.c0, gamma * labels.c1, rho * labels.c1, labels.second_moment + 0.25]
+    route = "Hermite coefficients, by the tower property"
+    deviation("conditional_means.target_means", route, averages, expected, scale=1)
 
 
-def test_polynomial_labels_have_polynomial_means():
+def test_polynomial_labels_have_polynomial_means(deviation):
     gamma, rho = 0.7, np.sqrt(1 - 0.49)
     means = target_means(target((0, 1, 2**-0.5)), KAPPA, gamma, 0.2)
     h0 = gamma * KAPPA + 2**-0.5 * gamma**2 * (KAPPA**2 - 1)
     h1 = rho + np.sqrt(2) * gamma * rho * KAPPA
     np.testing.assert_allclose(means.h0, h0, atol=1e-13)
     np.testing.assert_allclose(means.h1, h1, atol=1e-13)
-    np.testing.assert_allclose(means.variance, h1**2 + rho**4 + 0.04, rtol=1e-13)
+    variance = h1**2 + rho**4 + 0.04
+    np.testing.assert_allclose(means.variance, variance, rtol=1e-13)
+    found, route = [means.h0, means.h1, means.variance], "polynomial and two-index labels"
+    deviation("conditional_means.target_means", route, found, [h0, h1, variance], scale=1)
 
 
 def test_aligned_labels_are_functions_of_kappa():
@@ -139,12 +156,15 @@ def test_aligned_labels_are_functions_of_kappa():
     np.testing.assert_allclose(means.variance, 0.09)
 
 
-def test_two_index_labels():
+def test_two_index_labels(deviation):
     labels = TwoIndexTarget(lambda k, z: np.tanh(k) + 0.7 * k * z + 0.3 * (z * z - 1))
     means = target_means(labels, KAPPA, noise=0.2)
     np.testing.assert_allclose(means.h0, np.tanh(KAPPA), atol=1e-14)
     np.testing.assert_allclose(means.h1, 0.7 * KAPPA, atol=1e-14)
-    np.testing.assert_allclose(means.variance, (0.7 * KAPPA) ** 2 + 2 * 0.09 + 0.04, rtol=1e-13)
+    variance = (0.7 * KAPPA) ** 2 + 2 * 0.09 + 0.04
+    np.testing.assert_allclose(means.variance, variance, rtol=1e-13)
+    found, expected = [means.h0, means.h1, means.variance], [np.tanh(KAPPA), 0.7 * KAPPA, variance]
+    deviation("conditional_means.target_means", "polynomial and two-index labels", found, expected, scale=1)
 
 
 def test_single_index_labels_are_a_case_of_two_index_labels():
@@ -155,10 +175,13 @@ def test_single_index_labels_are_a_case_of_two_index_labels():
         np.testing.assert_allclose(getattr(one, name), getattr(two, name), atol=1e-13)
 
 
-def test_the_grid_integrates_and_sees_what_it_cannot():
+def test_the_grid_integrates_and_sees_what_it_cannot(deviation):
     grid = kappa_grid()
     moments = [grid.weights @ grid.nodes**k for k in (0, 2, 4, 8, 16)]
     np.testing.assert_allclose(moments, [1, 1, 3, 105, 2027025], rtol=1e-13)
+    deviation(
+        "conditional_means.kappa_grid", "Gaussian moments, a Voigt profile", moments, [1, 1, 3, 105, 2027025]
+    )
     sharp = 1 / (1 + (grid.nodes - 0.3) ** 2 / 1e-4)
     coarse = grid.errors(sharp) > 1e-12
     assert coarse.sum() == 1
@@ -166,7 +189,9 @@ def test_the_grid_integrates_and_sees_what_it_cannot():
         grid = grid.split(grid.errors(1 / (1 + (grid.nodes - 0.3) ** 2 / 1e-4)) > 1e-14)
     value = grid.weights @ (1 / (1 + (grid.nodes - 0.3) ** 2 / 1e-4))
     # E[w^2/(w^2 + (k - 0.3)^2)] is a Voigt profile.
-    assert value == pytest.approx(np.pi * 0.01 * voigt_profile(0.3, 1.0, 0.01), rel=1e-12)
+    exact = np.pi * 0.01 * voigt_profile(0.3, 1.0, 0.01)
+    assert value == pytest.approx(exact, rel=1e-12)
+    deviation("conditional_means.kappa_grid", "Gaussian moments, a Voigt profile", value, exact)
 
 
 def test_kinks_of_the_labels_split_the_grid():

@@ -21,7 +21,7 @@ def setting_for(convention):
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
 @pytest.mark.parametrize("paths", [{}, {"ridge": (0.1, 1.0), "step": (0.0, 0.0, 0.0)}])
-def test_round_trip(convention, paths):
+def test_round_trip(convention, paths, deviation):
     setting = setting_for(convention).replace(**paths)
     problem = problem_in(convention, setting)
     back = setting_from(problem, setting.d, activation="tanh", target=(0, 1, 0.5), noise=0.4)
@@ -29,6 +29,7 @@ def test_round_trip(convention, paths):
         assert getattr(back, name) == getattr(setting, name)
     np.testing.assert_allclose(back.ridges, setting.ridges, rtol=1e-14)
     np.testing.assert_allclose(back.steps, setting.steps, rtol=1e-14)
+    deviation("conventions.setting_from", "round trip", back.ridges, setting.ridges)
     again = problem_in(convention, back)
     assert again.ratios == pytest.approx(problem.ratios)
     np.testing.assert_allclose(again.penalty, problem.penalty, rtol=1e-14)
@@ -53,7 +54,7 @@ def numerical_step(loss, W, size):
 
 
 @pytest.mark.parametrize(("convention", "root"), [("cui", 1.0), ("ba", np.sqrt(60.0))])
-def test_the_first_layer_step_written_as_in_the_paper(convention, root):
+def test_the_first_layer_step_written_as_in_the_paper(convention, root, deviation):
     setting, network, X, y, *_ = draw(convention)
     a, N = network.readout, setting.N
 
@@ -63,6 +64,7 @@ def test_the_first_layer_step_written_as_in_the_paper(convention, root):
     stepped = numerical_step(loss, network.weights, root * problem_in(convention, setting).step)
     expected = gradient_step(network, X, y, setting.step, "scaled").weights
     np.testing.assert_allclose(stepped, expected, atol=1e-8)
+    deviation("conventions.problem_in", "the paper's step, by differences", expected, stepped, scale=1)
 
 
 def literal_fit(convention, problem, F, y, d):
@@ -84,7 +86,7 @@ def literal_fit(convention, problem, F, y, d):
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
-def test_the_second_layer_written_as_in_the_paper(convention):
+def test_the_second_layer_written_as_in_the_paper(convention, deviation):
     setting, network, X, y, X2, y2 = draw(convention)
     F = features(gradient_step(network, X, y, setting.step, "scaled").weights, X2, setting.activation)
     if convention == "mei":
@@ -94,13 +96,16 @@ def test_the_second_layer_written_as_in_the_paper(convention):
     path = ridge_path(F, y2, setting.ridge)
     coefficients, training = literal_fit(convention, problem_in(convention, setting), F, y2, setting.d)
     np.testing.assert_allclose(coefficients, path.coefficients, atol=1e-11)
+    deviation("conventions.problem_in", "the paper's ridge fit", path.coefficients, coefficients, scale=1e-3)
     ours = random_features(setting.replace(step=0.0, target=(0, 1, 0.5)))
     measured = type(ours)(float(path.train), ours.test, float(path.objective))
-    assert losses_in(convention, measured, setting).training == pytest.approx(training, rel=1e-11)
+    found = losses_in(convention, measured, setting).training
+    assert found == pytest.approx(training, rel=1e-11)
+    deviation("conventions.losses_in", "the paper's training loss", found, training)
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
-def test_losses_both_ways(convention):
+def test_losses_both_ways(convention, deviation):
     setting = setting_for(convention).replace(step=0.0)
     ours = random_features(setting)
     theirs = losses_in(convention, ours, setting)
@@ -109,6 +114,7 @@ def test_losses_both_ways(convention):
     back = losses_from(convention, PaperLosses(theirs.training, theirs.test), setting, power)
     for name in ("train", "test", "objective"):
         assert float(getattr(back, name)) == pytest.approx(getattr(ours, name), rel=1e-13)
+        deviation("conventions.losses_from", "round trip", getattr(back, name), getattr(ours, name))
 
 
 def test_mei_and_montanari_name_the_ratios_the_other_way_round():

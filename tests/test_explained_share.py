@@ -18,7 +18,7 @@ def unit_rows(count, d, rng):
 
 @pytest.mark.parametrize("sigma", [NEURON, activation("tanh")], ids=["relu", "tanh"])
 @pytest.mark.parametrize("degree", [1, 2, 3])
-def test_against_regression_on_many_samples(sigma, degree):
+def test_against_regression_on_many_samples(sigma, degree, deviation):
     rng = np.random.default_rng(degree)
     W, direction = unit_rows(5, 12, rng), unit_rows(1, 12, rng)[0]
     X = rng.standard_normal((200_000, 12))
@@ -29,7 +29,9 @@ def test_against_regression_on_many_samples(sigma, degree):
     share = explained_share(W, direction, sigma, degree)
     print(f"{sigma.name}, degree {degree}: {share:.5f}, regression {np.mean(fitted**2) / np.mean(y**2):.5f}")
     # Five noise features alone explain 5/200000 of anything; labels of degree three scatter most.
-    assert np.mean(fitted**2) / np.mean(y**2) == pytest.approx(share, rel=0.06, abs=1e-4)
+    found = np.mean(fitted**2) / np.mean(y**2)
+    assert found == pytest.approx(share, rel=0.06, abs=1e-4)
+    deviation("floors.explained_share", "regression on 200 000 samples", share, found, scale=1e-4 / 0.06)
 
 
 def test_no_features_beat_the_bound_of_chapter_1():
@@ -43,12 +45,14 @@ def test_no_features_beat_the_bound_of_chapter_1():
         assert np.mean(shares) < representable_share(degree, 20, 10) + 3 * se
 
 
-def test_a_linear_activation_explains_a_projection():
+def test_a_linear_activation_explains_a_projection(deviation):
     rng = np.random.default_rng(1)
     W, direction = unit_rows(3, 8, rng), unit_rows(1, 8, rng)[0]
     basis, _ = np.linalg.qr(W.T)
     expected = np.sum((basis.T @ direction) ** 2)
-    assert explained_share(W, direction, activation("identity"), 1) == pytest.approx(expected, rel=1e-10)
+    found = explained_share(W, direction, activation("identity"), 1)
+    assert found == pytest.approx(expected, rel=1e-10)
+    deviation("floors.explained_share", "projection, linear activation", found, expected)
     assert explained_share(W, direction, activation("identity"), 2) < 1e-25
 
 

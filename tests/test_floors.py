@@ -38,11 +38,13 @@ def sphere_moment_matrix(k, d):
 
 
 @pytest.mark.parametrize(("k", "d"), [(1, 4), (2, 4), (3, 3), (4, 3), (3, 2)])
-def test_share_is_the_sum_of_the_largest_eigenvalues(k, d):
+def test_share_is_the_sum_of_the_largest_eigenvalues(k, d, deviation):
     largest = np.sort(np.linalg.eigvalsh(sphere_moment_matrix(k, d)))[::-1]
     counts = range(1, 20)
     shares = [representable_share(k, m, d) for m in counts]
-    np.testing.assert_allclose(shares, [largest[:m].sum() for m in counts], atol=1e-12)
+    sums = [largest[:m].sum() for m in counts]
+    np.testing.assert_allclose(shares, sums, atol=1e-12)
+    deviation("floors.representable_share", "eigenvalues of exact moments", shares, sums)
 
 
 def test_share_has_the_closed_forms_of_the_chapter():
@@ -66,16 +68,18 @@ def test_random_subspaces_stay_below_the_share():
         assert share > representable_share(2, count, d) - 2 / d
 
 
-def test_floor_of_fixed_features_is_below_their_theory_and_above_the_noise():
+def test_floor_of_fixed_features_is_below_their_theory_and_above_the_noise(deviation):
     s = setting()
     assert s.noise**2 < fixed_feature_floor(s) < random_features(s).test
     quadratic = 1 - representable_share(2, 200, 100)
     assert fixed_feature_floor(s) == pytest.approx(0.25 + quadratic)
+    found = fixed_feature_floor(s)
+    deviation("floors.fixed_feature_floor", "share of a quadratic target", found, 0.25 + quadratic)
     many = setting(n=10_000, d=10, N=10_000)
     assert fixed_feature_floor(many) == pytest.approx(many.noise**2)
 
 
-def test_direction_floor_is_the_residual_of_a_regression():
+def test_direction_floor_is_the_residual_of_a_regression(deviation):
     s = setting(target=np.tanh)
     rho = gradient_spike(s).alignment
     rng = np.random.default_rng(5)
@@ -87,6 +91,8 @@ def test_direction_floor_is_the_residual_of_a_regression():
     squares = (rest - fit) ** 2 + s.noise**2
     error = squares.std() / np.sqrt(squares.size)
     assert abs(squares.mean() - direction_floor(s)) < 4 * error
+    floor, route = direction_floor(s), "regression on 400 000 samples"
+    deviation("floors.direction_floor", route, squares.mean(), floor, error)
 
 
 def test_direction_floor_without_and_with_a_perfect_direction():

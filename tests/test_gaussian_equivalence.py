@@ -46,19 +46,22 @@ def relative(value, reference):
 # --- reference digits ---------------------------------------------------------------------------
 
 
-def test_reference_resolvent():
+def test_reference_resolvent(deviation):
     entries = REFERENCE["m1_m2"]
     arguments = [column(entries, name) for name in ("phi", "psi", "ridge", "c1_sq", "nonlinear_sq")]
     found = resolvent(*arguments)
     worst = {
         name: relative(getattr(found, name), column(entries, name)) for name in ("m1", "m2", "dm1", "dm2")
     }
+    for name in worst:
+        expected = column(entries, name)
+        deviation("gaussian_equivalence.resolvent", "stored, 18 digits", getattr(found, name), expected)
     worst["q"] = relative(arguments[2] / found.mu, column(entries, "q"))
     print(len(entries), "points, largest relative errors", worst)
     assert max(worst.values()) < 1e-12
 
 
-def test_reference_losses():
+def test_reference_losses(deviation):
     worst = 0.0
     for entry in REFERENCE["losses"]:
         a, b = POWERS[entry["activation"]]
@@ -66,18 +69,21 @@ def test_reference_losses():
             arguments = (float(entry[key]) for key in ("phi", "psi", "ridge"))
             found = ridge_losses(*arguments, a, b, *TARGETS[name])
             for loss in ("test", "objective"):
-                worst = max(worst, relative(getattr(found, loss), float(expected[loss])))
+                value, stored = getattr(found, loss), float(expected[loss])
+                worst = max(worst, relative(value, stored))
+                deviation("gaussian_equivalence.ridge_losses", "stored, 16 digits", value, stored)
     print("largest relative error of a loss", worst)
     assert worst < 1e-12
 
 
-def test_reference_stieltjes():
+def test_reference_stieltjes(deviation):
     worst = 0.0
     for entry in REFERENCE["spectrum"]:
         z, g = (np.array(entry[f"{x}_re"]) + 1j * np.array(entry[f"{x}_im"]) for x in "zg")
         ratios = entry["d"] / entry["n"], entry["d"] / entry["N"]
         found = stieltjes(z, *ratios, entry["c1_sq"], entry["nonlinear_sq"])
         worst = max(worst, relative(found, g))
+        deviation("spectrum.stieltjes", "stored, 16 digits", found, g)
     print("largest relative error of g", worst)
     assert worst < 1e-11
 
@@ -133,7 +139,7 @@ EXTREMES = [
 
 
 @pytest.mark.parametrize("point", EXTREMES)
-def test_resolvent_against_mpmath_at_extreme_parameters(point):
+def test_resolvent_against_mpmath_at_extreme_parameters(point, deviation):
     phi, psi, ridge, a, b = point
     found = resolvent(*point)
     with mpmath.workdps(80):
@@ -144,10 +150,11 @@ def test_resolvent_against_mpmath_at_extreme_parameters(point):
         pairs = zip((found.m1, found.m2, found.dm1, found.dm2), (m1, m2, dm1, dm2), strict=True)
         errors = [float(abs(mpmath.mpf(float(value)) / expected - 1)) for value, expected in pairs]
     print(point, errors)
+    deviation("gaussian_equivalence.resolvent", "mpmath, 80 digits, extreme parameters", errors, 0, scale=1)
     assert max(errors) < 2e-12
 
 
-def test_textbook_pair_of_equations():
+def test_textbook_pair_of_equations(deviation):
     rng = np.random.default_rng(0)
     phi, psi = 10 ** rng.uniform(-1, 1, (2, 2000))
     ridge, a, b = 10 ** rng.uniform(-4, 1, 2000), *(10 ** rng.uniform(-2, 0, (2, 2000)))
@@ -157,7 +164,10 @@ def test_textbook_pair_of_equations():
     second = (phi / psi * a * r.m1 * r.m2, phi / psi * phi * r.m2, -phi / psi * phi * r.m1)
     for equation in (first, second):
         terms = np.array([*equation, *last])
-        assert np.max(np.abs(terms.sum(axis=0)) / np.abs(terms).max(axis=0)) < 1e-12
+        total, largest = terms.sum(axis=0), np.abs(terms).max(axis=0)
+        assert np.max(np.abs(total) / largest) < 1e-12
+        route = "residual of the two equations of Moniri et al."
+        deviation("gaussian_equivalence.resolvent", route, total, 0, scale=largest)
 
 
 def test_tau_is_the_trace_of_a_column_s_covariance():
@@ -184,17 +194,18 @@ def marchenko_pastur_mean(function, c):
 
 @pytest.mark.parametrize("c", [0.2, 1.0, 1.7, 30.0])
 @pytest.mark.parametrize("v", [0.0, 0.01, 1.0, 50.0])
-def test_marchenko_pastur_means_by_quadrature(c, v):
+def test_marchenko_pastur_means_by_quadrature(c, v, deviation):
     means = bulk_means(v, c)
     for name, j, i in (("p", 0, 1), ("g", 1, 1), ("p2", 0, 2), ("g2", 1, 2), ("h2", 2, 2)):
         expected = marchenko_pastur_mean(lambda x, j=j, i=i: x**j / (1 + v * x) ** i, c)
         np.testing.assert_allclose(getattr(means, name), expected, rtol=1e-9, err_msg=name)
+        deviation("marchenko_pastur.bulk_means", "quadrature", getattr(means, name), expected)
 
 
 @pytest.mark.parametrize(
     ("phi", "psi", "ridge"), [(0.6, 0.75, 0.1), (0.6, 0.4, 1e-3), (2.0, 2.0, 1e-2), (1.5, 0.3, 5.0)]
 )
-def test_scalar_equation_and_traces_by_quadrature(phi, psi, ridge):
+def test_scalar_equation_and_traces_by_quadrature(phi, psi, ridge, deviation):
     a, b, c, k = 0.37, 0.03, 1 / phi, psi / phi
     r = resolvent(phi, psi, ridge, a, b)
     kept = marchenko_pastur_mean(lambda x: (a * x + b) / (a * x + b + r.mu), c)
@@ -204,10 +215,12 @@ def test_scalar_equation_and_traces_by_quadrature(phi, psi, ridge):
         (r.m1, lambda x: 1 / (a * x + b + r.mu)),
         (r.m2, lambda x: x / (a * x + b + r.mu)),
     ):
-        np.testing.assert_allclose(k * value, marchenko_pastur_mean(function, c) / q, rtol=1e-8)
+        expected = marchenko_pastur_mean(function, c) / q
+        np.testing.assert_allclose(k * value, expected, rtol=1e-8)
+        deviation("gaussian_equivalence.resolvent", "quadrature", k * value, expected)
 
 
-def test_test_loss_is_the_derivative_of_the_objective():
+def test_test_loss_is_the_derivative_of_the_objective(deviation):
     arguments = (0.6, np.array([0.3, 0.6, 0.9, 4.0]))
     powers = (0.37, 0.03, 0.8, 0.9)
     ridge, h = 0.05, 1e-3
@@ -221,9 +234,13 @@ def test_test_loss_is_the_derivative_of_the_objective():
 
     losses = ridge_losses(*arguments, ridge, *powers)
     trace = arguments[1] / arguments[0] * resolvent(*arguments, ridge, 0.37, 0.03).m1
-    np.testing.assert_allclose(losses.test, -slope(lambda x: objective(x) / x) / trace**2, rtol=1e-9)
+    test, power = -slope(lambda x: objective(x) / x) / trace**2, slope(objective)
+    np.testing.assert_allclose(losses.test, test, rtol=1e-9)
     # Envelope theorem: the derivative of a minimum in the penalty is |a|^2 = (objective - train)/ridge.
-    np.testing.assert_allclose(slope(objective), (losses.objective - losses.train) / ridge, rtol=1e-9)
+    np.testing.assert_allclose(power, (losses.objective - losses.train) / ridge, rtol=1e-9)
+    route = "cross-validation and envelope theorem, by differences"
+    deviation("gaussian_equivalence.ridge_losses", route, losses.test, test)
+    deviation("gaussian_equivalence.ridge_losses", route, losses.train, losses.objective - ridge * power)
 
 
 # --- limits -------------------------------------------------------------------------------------
@@ -249,16 +266,18 @@ def test_interpolation_threshold_diverges_as_the_root_of_the_penalty():
     assert near[1] / near[0] == pytest.approx(2, rel=1e-3)
 
 
-def test_least_squares_without_a_linear_part_is_classical():
+def test_least_squares_without_a_linear_part_is_classical(deviation):
     # Pure noise features: test/power is 1/(1 - N/n) below n, 1/(1 - n/N) above.
     below = ridge_losses(0.6, 0.6 / 0.4, 0.0, 0.0, 0.7, 0.6, 0.4)
     above = ridge_losses(0.6, 0.6 / 2.5, 0.0, 0.0, 0.7, 0.6, 0.4)
     assert float(below.test) == pytest.approx(1 / (1 - 0.4), rel=1e-13)
     assert float(below.train) == pytest.approx(1 - 0.4, rel=1e-13)
     assert float(above.test) == pytest.approx(1 / (1 - 1 / 2.5), rel=1e-13)
+    found, exact = [below.test, below.train, above.test], [1 / 0.6, 0.6, 1 / 0.6]
+    deviation("gaussian_equivalence.ridge_losses", "classical least squares", found, exact)
 
 
-def test_linear_features_of_full_width_are_linear_regression():
+def test_linear_features_of_full_width_are_linear_regression(deviation):
     # Identity activation, N -> infinity: W W^T/N -> I/d, so the fit is ridge on x with penalty lambda d/N.
     psi, phi, scaled = 1e-9, 0.5, 0.2
     found = ridge_losses(phi, psi, scaled / psi, 1.0, 0.0, 1.0, 0.25)
@@ -266,7 +285,9 @@ def test_linear_features_of_full_width_are_linear_regression():
     c = 1 / phi
     mean = marchenko_pastur_mean(lambda x: 1 / (x * phi + scaled), c)
     signal = marchenko_pastur_mean(lambda x: x / (x * phi + scaled), c)
-    assert float(found.objective) == pytest.approx(scaled * (signal + 0.25 * mean), rel=1e-7)
+    expected, route = scaled * (signal + 0.25 * mean), "linear regression, the limit of infinite width"
+    assert float(found.objective) == pytest.approx(expected, rel=1e-7)
+    deviation("gaussian_equivalence.ridge_losses", route, found.objective, expected)
 
 
 def test_infinite_penalty_predicts_zero():
@@ -364,7 +385,7 @@ SPECTRA = [
 
 
 @pytest.mark.parametrize("point", SPECTRA)
-def test_density_has_the_right_mass_and_moments(point):
+def test_density_has_the_right_mass_and_moments(point, deviation):
     phi, psi, a, b = point
     c, k = 1 / phi, psi / phi
     x = np.geomspace(1e-10, 60, 30001)
@@ -374,9 +395,10 @@ def test_density_has_the_right_mass_and_moments(point):
     np.testing.assert_allclose(mass, rank, rtol=1e-4)
     np.testing.assert_allclose(mean, (a + b) / k, rtol=1e-4)
     # (1/n) tr (F F^T/n)^2 for independent Gaussian columns of covariance a X X^T/d + b
-    np.testing.assert_allclose(
-        square, (a**2 * (1 + c) + 2 * a * b + b**2) / k**2 + (a + b) ** 2 / k, rtol=1e-4
-    )
+    second = (a**2 * (1 + c) + 2 * a * b + b**2) / k**2 + (a + b) ** 2 / k
+    np.testing.assert_allclose(square, second, rtol=1e-4)
+    route = "mass and two moments, trapezoid rule"
+    deviation("spectrum.spectral_density", route, [mass, mean, square], [rank, (a + b) / k, second])
 
 
 def test_density_vanishes_outside_the_reference_support():
@@ -394,15 +416,17 @@ def test_density_vanishes_outside_the_reference_support():
         assert density[outside].max() < 1e-5
 
 
-def test_stieltjes_transform_on_the_negative_axis_is_the_resolvent():
+def test_stieltjes_transform_on_the_negative_axis_is_the_resolvent(deviation):
     ridge = np.logspace(-4, 2, 13)
     for point in SPECTRA:
         phi, psi, a, b = point
         expected = psi / phi * resolvent(phi, psi, ridge, a, b).m1
-        np.testing.assert_allclose(stieltjes(-ridge + 1e-12j * ridge, *point).real, expected, rtol=1e-9)
+        found = stieltjes(-ridge + 1e-12j * ridge, *point).real
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        deviation("spectrum.stieltjes", "resolvent at negative z", found, expected)
 
 
-def test_exactly_one_root_is_a_stieltjes_transform():
+def test_exactly_one_root_is_a_stieltjes_transform(deviation):
     """The quartic in e = a/h by numpy.roots: one root has Im g > 0 and Im zg > 0, and it is the library's."""
     rng = np.random.default_rng(2)
     counts = []
@@ -420,7 +444,9 @@ def test_exactly_one_root_is_a_stieltjes_transform():
         right = (g.imag > 0) & ((z * g).imag > 0)
         counts.append(right.sum())
         if counts[-1] == 1:
-            np.testing.assert_allclose(stieltjes(z, phi, psi, a, b), g[right][0], rtol=1e-7)
+            found = stieltjes(z, phi, psi, a, b)
+            np.testing.assert_allclose(found, g[right][0], rtol=1e-7)
+            deviation("spectrum.stieltjes", "numpy.roots of the quartic", found, g[right][0])
     assert set(counts) == {1}
 
 
@@ -467,7 +493,7 @@ def test_density_against_simulated_eigenvalues(name, d, N, features):
         ("relu", "gaussian_equivalent", "gaussian"),
     ],
 )
-def test_losses_against_simulation(name, features, rows):
+def test_losses_against_simulation(name, features, rows, deviation):
     s = Setting(
         n=400, d=240, N=320, activation=name, target=(0, 1, 2**-0.5), noise=0.5, ridge=[1e-2, 1.0], rows=rows
     )
@@ -478,6 +504,7 @@ def test_losses_against_simulation(name, features, rows):
         scores = gap / getattr(found, f"{quantity}_se")
         print(name, features, quantity, scores.round(1))
         assert np.all(np.abs(scores) < 4)
+        deviation("gaussian_equivalence.random_features", "n = 400, 16 or 24 repeats", scores, 0, 1)
 
 
 def reference_scores(entry):
@@ -490,9 +517,10 @@ def reference_scores(entry):
     ]
 
 
-def test_theory_against_independent_simulations():
+def test_theory_against_independent_simulations(deviation):
     """80 seeds each at n = 800, not made by this library; the cubic with heavy tails is the next test."""
     scores = np.array([reference_scores(e) for e in REFERENCE["simulated"] if e["activation"] != "he3h"])
+    deviation("gaussian_equivalence.ridge_losses", "stored, n = 800, 80 seeds", scores, 0, 1)
     print(
         len(scores),
         "settings; rms of objective and test in standard errors",

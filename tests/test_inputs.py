@@ -105,7 +105,7 @@ def test_at_step_zero_protocols_agree_draw_by_draw():
 
 
 @pytest.mark.parametrize("output", ["centred", "scaled", "raw"])
-def test_two_updates_are_two_gradient_steps_on_the_loss(output):
+def test_two_updates_are_two_gradient_steps_on_the_loss(output, deviation):
     setting = Setting(n=12, d=4, N=3, activation="tanh", target=(0, 1), output=output)
     rng = np.random.default_rng(7)
     network = initial_network(setting, rng)
@@ -128,6 +128,7 @@ def test_two_updates_are_two_gradient_steps_on_the_loss(output):
         W = W - 0.7 * slope
     stepped = gradient_steps(network, X, y, 0.7, 2, output)
     np.testing.assert_allclose(stepped.weights, W, rtol=0, atol=1e-8)
+    deviation("network.gradient_steps", "central differences of the loss", stepped.weights, W, scale=1)
     once = gradient_steps(network, X, y, 0.7, 1, output)
     np.testing.assert_array_equal(once.weights, gradient_step(network, X, y, 0.7, output).weights)
 

@@ -39,15 +39,17 @@ def loss(weights, network, X, y, output, sigma):
 
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("name", SMOOTH)
-def test_gradient_against_automatic_differentiation(name, output):
+def test_gradient_against_automatic_differentiation(name, output, deviation):
     network, X, y = batch(sigma=name)
     exact = autograd.grad(loss)(network.weights, network, X, y, output, SMOOTH[name])
-    np.testing.assert_allclose(first_layer_gradient(network, X, y, output), -exact, rtol=1e-11, atol=1e-15)
+    found, route = first_layer_gradient(network, X, y, output), "automatic differentiation"
+    np.testing.assert_allclose(found, -exact, rtol=1e-11, atol=1e-15)
+    deviation("network.first_layer_gradient", route, found, -exact, scale=1e-4)
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("name", [name for name, entry in ACTIVATIONS.items() if entry.derivative])
-def test_gradient_against_finite_differences(name, output):
+def test_gradient_against_finite_differences(name, output, deviation):
     """Every named activation, kinked ones included: no pre-activation of this batch is near a kink."""
     network, X, y = batch(seed=1, sigma=name)
     assert np.abs(X @ network.weights.T).min() > 1e-3
@@ -60,6 +62,7 @@ def test_gradient_against_finite_differences(name, output):
         up, down = (loss(network.weights + s * move, network, X, y, output, sigma) for s in (1, -1))
         numeric[j, k] = -(up - down) / (2 * h)
     np.testing.assert_allclose(G, numeric, rtol=1e-6, atol=1e-8)
+    deviation("network.first_layer_gradient", "central differences", G, numeric, scale=1e-2)
 
 
 def test_gradient_of_a_callable_uses_a_numerical_slope():

@@ -35,7 +35,7 @@ def powers(n, exponents):
 # The readout.
 
 
-def test_nodes_average_over_the_half_normal_law():
+def test_nodes_average_over_the_half_normal_law(deviation):
     z, weights = readout_nodes(16)
     # The law is cut at 4, where 6e-5 of its mass and 1e-3 of its second moment are left.
     assert np.all(np.diff(z) > 0)
@@ -43,6 +43,9 @@ def test_nodes_average_over_the_half_normal_law():
     assert weights @ z == pytest.approx(np.sqrt(2 / np.pi), abs=5e-4)
     assert weights @ z**2 == pytest.approx(1, abs=2e-3)
     assert weights @ z**4 == pytest.approx(3, rel=8e-3)
+    moments = [weights @ z**k for k in (0, 1, 2, 4)]
+    route = "moments of the half-normal law, cut at 4"
+    deviation("one_curve.readout_nodes", route, moments, [1, np.sqrt(2 / np.pi), 1, 3])
 
 
 @pytest.mark.parametrize("setting", [TANH, RELU], ids=["tanh", "relu"])
@@ -62,12 +65,14 @@ def test_four_more_nodes_change_little(setting):
 
 @pytest.mark.parametrize("setting", [TANH, RELU], ids=["tanh", "relu"])
 @pytest.mark.parametrize("rows", ["gaussian", "spherical"])
-def test_no_step_is_random_features(setting, rows):
+def test_no_step_is_random_features(setting, rows, deviation):
     start = setting.replace(step=0.0, rows=rows, ridge=(0.003, 0.02, 1.0))
     expected = random_features(start)
     found = one_step(start, leverage=False)
     for loss in LOSSES:
-        np.testing.assert_allclose(getattr(found, loss), getattr(expected, loss), rtol=1e-7)
+        value, limit = getattr(found, loss), getattr(expected, loss)
+        np.testing.assert_allclose(value, limit, rtol=1e-7)
+        deviation("one_curve.one_step", "random_features at step 0", value, limit)
     # The leverage is O(1/d).
     gaps = []
     for size in (1, 100):
@@ -92,19 +97,21 @@ def large(n, activation, exponents):
 @pytest.mark.parametrize(
     ("activation", "tolerance"), [("tanh", 5e-5), ("mixed", 1.5e-4), ("centred relu", 1e-3)]
 )
-def test_small_steps_of_large_networks_are_the_staircase(n, activation, tolerance):
+def test_small_steps_of_large_networks_are_the_staircase(n, activation, tolerance, deviation):
     s = large(n, mixed() if activation == "mixed" else activation, (0.06, 0.125, 0.2, 0.29, 0.32))
     found, expected = one_step(s), finite_staircase(s, 4, exact_spike(s))
     # The second spike gains ten times the tolerance and more.
     assert expected.test[0] - expected.test[-1] > 10 * tolerance
     for loss in ("test", "objective"):
         # Left out by the staircase: u ~ 1 effects and the widening of the bulk, of relative size eta^2/N.
-        gap = np.abs(getattr(found, loss) - getattr(expected, loss))
+        value, limit = getattr(found, loss), getattr(expected, loss)
+        gap = np.abs(value - limit)
         assert np.all(gap < tolerance + s.steps**2 / s.N)
+        deviation("one_curve.one_step", f"finite_staircase at n = 10^{len(str(n)) - 1}", value, limit)
 
 
 @pytest.mark.parametrize("n", [10**8, 10**10])
-def test_a_step_of_rank_one_is_the_staircase_without_widening(n):
+def test_a_step_of_rank_one_is_the_staircase_without_widening(n, deviation):
     s = large(n, mixed(), (0.125, 0.2, 0.29, 0.32))
     expected = finite_staircase(s, 4)
     for i, step in enumerate(s.steps):
@@ -114,11 +121,14 @@ def test_a_step_of_rank_one_is_the_staircase_without_widening(n):
         bound = 2e-4 + step**2 / s.N
         assert abs(found.test - expected.test[i]) < bound
         assert abs(found.objective - expected.objective[i]) < bound
+        values, limits = [found.test, found.objective], [expected.test[i], expected.objective[i]]
+        route = f"finite_staircase at n = 10^{len(str(n)) - 1}, step of rank one"
+        deviation("one_curve.stepped_vocabulary", route, values, limits)
     assert expected.test[0] - expected.test[-1] > 0.1
 
 
 @pytest.mark.parametrize("rows", ["gaussian", "spherical"])
-def test_a_readout_of_signs_is_the_giant_step(rows):
+def test_a_readout_of_signs_is_the_giant_step(rows, deviation):
     s = TANH.replace(readout="signs", rows=rows)
     for factor in (0.3, 1.0, 3.0):
         step = factor * np.sqrt(s.N)
@@ -126,7 +136,9 @@ def test_a_readout_of_signs_is_the_giant_step(rows):
         one = spiked_features.spiked_losses(stepped_vocabulary(s, step), s.phi, s.psi, s.ridge, s.d)
         two = spiked_features.spiked_losses(stepped_features(s, step), s.phi, s.psi, s.ridge, s.d)
         for loss in LOSSES:
-            assert getattr(one, loss) == pytest.approx(getattr(two, loss), rel=1e-9)
+            value, expected = getattr(one, loss), getattr(two, loss)
+            assert value == pytest.approx(expected, rel=1e-9)
+            deviation("one_curve.stepped_vocabulary", "giant step with readout of signs", value, expected)
 
 
 def test_a_readout_of_signs_with_even_part_is_the_giant_step_where_the_bulk_hardly_moves():
@@ -154,12 +166,14 @@ def test_a_readout_of_signs_with_even_part_is_the_giant_step_where_the_bulk_hard
         ),
     ],
 )
-def test_changes_of_tanh(n, objective, test):
+def test_changes_of_tanh(n, objective, test, deviation):
     size = n // 800
     s = TANH.replace(n=n, d=400 * size, N=600 * size)
     found = one_step(s.replace(step=(0.0, *powers(n, (0, 0.2, 0.35, 0.45, 0.55, 0.62)))), count=10)
     np.testing.assert_allclose(found.objective[1:] - found.objective[0], objective, atol=1e-4)
     np.testing.assert_allclose(found.test[1:] - found.test[0], test, atol=1e-4)
+    changes = [found.objective[1:] - found.objective[0], found.test[1:] - found.test[0]]
+    deviation("one_curve.one_step", "earlier solver, 4 decimals, tanh", changes, [objective, test], scale=1)
 
 
 RELU_OBJECTIVE = (-0.0146, -0.0743, -0.1436, -0.1747, -0.2087, -0.2328)
@@ -171,7 +185,7 @@ def relu_changes():
     return found.objective[1:] - found.objective[0], found.test[1:] - found.test[0]
 
 
-def test_changes_of_relu(monkeypatch):
+def test_changes_of_relu(monkeypatch, deviation):
     objective, test = relu_changes()
     np.testing.assert_allclose(objective, RELU_OBJECTIVE, atol=1e-3)
     np.testing.assert_allclose(test[:3], RELU_TEST[:3], atol=1.2e-3)
@@ -190,20 +204,24 @@ def test_changes_of_relu(monkeypatch):
     objective, test = relu_changes()
     np.testing.assert_allclose(objective, RELU_OBJECTIVE, atol=1e-3)
     np.testing.assert_allclose(test, RELU_TEST, atol=1.5e-3)
+    route, expected = "earlier solver and its spectrum, 4 decimals, relu", [RELU_OBJECTIVE, RELU_TEST]
+    deviation("one_curve.one_step", route, [objective, test], expected, scale=1)
 
 
 # The solver of many spikes.
 
 
 @pytest.mark.parametrize("leverage", [False, True])
-def test_sweeps_find_what_newton_finds(monkeypatch, leverage):
+def test_sweeps_find_what_newton_finds(monkeypatch, leverage, deviation):
     model = stepped_vocabulary(RELU, RELU.step)
     arguments = (model, RELU.phi, RELU.psi, 0.02, 400, leverage)
     swept = spiked_features.spiked_losses(*arguments, tolerance=1e-9)
     monkeypatch.setattr(spiked_features, "_FEW", 100)
     newton = spiked_features.spiked_losses(*arguments)
     for loss in LOSSES:
-        assert getattr(swept, loss) == pytest.approx(getattr(newton, loss), rel=1e-8)
+        value, expected = getattr(swept, loss), getattr(newton, loss)
+        assert value == pytest.approx(expected, rel=1e-8)
+        deviation("spiked_resolvent.swept_resolvent", "Newton's method", value, expected)
 
 
 def test_ridge_path_and_step_path_have_the_setting_s_shape():
@@ -238,7 +256,7 @@ def test_time_of_a_step_size(setting):
         ("tanh", (0, 1, 0, 0.3), "spherical"),
     ],
 )
-def test_row_lengths_against_closed_entries(name, labels, rows):
+def test_row_lengths_against_closed_entries(name, labels, rows, deviation):
     s = RELU.replace(activation=name, target=labels, rows=rows)
     found = row_lengths(s, np.random.default_rng(5))
     slope = s.activation.derivative
@@ -250,11 +268,15 @@ def test_row_lengths_against_closed_entries(name, labels, rows):
     chi = gaussian_mean(lambda x: ((slope(x) - mean) * x) ** 2, kinks)
     chi -= gaussian_mean(lambda x: (slope(x) - mean) * x, kinks) ** 2
     np.testing.assert_allclose(found.mean, [1, 0, variance * power / alpha], atol=0.02)
+    route = "mean row length, sampled at d = 400"
+    deviation("step.slope_moments", route, variance * power / alpha, found.mean[2])
     scale = np.sqrt(np.diag(found.covariance))
     assert found.covariance[0, 0] == pytest.approx(float(rows == "gaussian"), abs=0.03)
     assert abs(found.covariance[0, 1]) < 0.05 * max(scale[1], 0.1)
     expected = 2 * (s2**2 * B + power / alpha * (chi - s2**2))
     assert found.covariance[1, 1] == pytest.approx(expected, rel=0.1)
+    entries, closed = np.diag(found.covariance)[:2], [float(rows == "gaussian"), expected]
+    deviation("row_lengths.row_lengths", "closed entries, sampled at d = 400", entries, closed, scale=1)
 
 
 # Conditions.
@@ -299,7 +321,7 @@ def scores(name, row):
     return np.array(level), np.array(change)
 
 
-def test_the_stored_table_agrees_with_the_theory(capsys):
+def test_the_stored_table_agrees_with_the_theory(capsys, deviation):
     table = json.loads(TABLE.read_text())
     assert list(table["cases"]) == list(ONE_CURVE)
     every = []
@@ -316,6 +338,7 @@ def test_the_stored_table_agrees_with_the_theory(capsys):
         print(f"rms z = {rms:.2f} over {np.size(every)} cells, largest {np.max(np.abs(every)):.1f}")
     assert rms <= 1.5
     assert np.max(np.abs(every)) < 4
+    deviation("one_curve.one_step", "stored table, test and objective", every, 0, 1)
 
 
 @pytest.mark.slow

@@ -26,11 +26,12 @@ def problem(n, width, seed=0):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("ridge", RIDGES)
-def test_agrees_with_scikit_learn(shape, ridge):
+def test_agrees_with_scikit_learn(shape, ridge, deviation):
     F, y = problem(*shape)
     other = Ridge(alpha=ridge * shape[0], fit_intercept=False, solver="svd").fit(F, y)
     path = ridge_path(F, y, ridge)
     np.testing.assert_allclose(path.coefficients, other.coef_, rtol=1e-10, atol=1e-10)
+    deviation("ridge.ridge_path", "scikit-learn", path.coefficients, other.coef_, scale=1)
     np.testing.assert_allclose(path.train, np.mean((y - other.predict(F)) ** 2), rtol=1e-8, atol=1e-20)
 
 
@@ -119,7 +120,7 @@ def test_objective_is_concave_and_its_slope_is_the_norm():
 
 
 @pytest.mark.parametrize("ridge", [1e-10, 1e-6, 1e-2])
-def test_interpolating_fit_keeps_its_digits_at_small_penalties(ridge):
+def test_interpolating_fit_keeps_its_digits_at_small_penalties(ridge, deviation):
     """For N > n the residual is of order the penalty; train and gcv must not drown in rounding."""
     F, y = problem(8, 20)
     with mpmath.workdps(50):
@@ -133,11 +134,14 @@ def test_interpolating_fit_keeps_its_digits_at_small_penalties(ridge):
     assert path.train == pytest.approx(float(train), rel=1e-9)
     assert path.gcv == pytest.approx(float(gcv), rel=1e-9)
     assert path.degrees_of_freedom == pytest.approx(float(freedom), rel=1e-12)
+    found = [path.train, path.gcv, path.degrees_of_freedom]
+    exact, route = [float(train), float(gcv), float(freedom)], "mpmath, 50 digits, small penalties"
+    deviation("ridge.ridge_path", route, found, exact)
 
 
 @pytest.mark.parametrize("shape", [(25, 10), (20, 35), (18, 18)])
 @pytest.mark.parametrize("ridge", [1e-3, 0.5])
-def test_leave_one_out_equals_leaving_one_out(shape, ridge):
+def test_leave_one_out_equals_leaving_one_out(shape, ridge, deviation):
     F, y = problem(*shape)
     n = shape[0]
     brute = []
@@ -145,15 +149,18 @@ def test_leave_one_out_equals_leaving_one_out(shape, ridge):
         keep = np.arange(n) != i
         gram = F[keep].T @ F[keep] + ridge * n * np.eye(shape[1])
         brute.append(y[i] - F[i] @ np.linalg.solve(gram, F[keep].T @ y[keep]))
-    np.testing.assert_allclose(leave_one_out(F, y, ridge), brute, rtol=1e-7, atol=1e-10)
+    found = leave_one_out(F, y, ridge)
+    np.testing.assert_allclose(found, brute, rtol=1e-7, atol=1e-10)
+    deviation("ridge.leave_one_out", "fits without one sample", found, brute, scale=1e-3)
 
 
 @pytest.mark.parametrize("shape", [(25, 10), (20, 35)])
-def test_gcv_is_leave_one_out_with_the_mean_leverage(shape):
+def test_gcv_is_leave_one_out_with_the_mean_leverage(shape, deviation):
     F, y = problem(*shape)
     S = smoother(F, 0.2)
     path = ridge_path(F, y, 0.2)
     np.testing.assert_allclose(S @ y, F @ path.coefficients, rtol=1e-9, atol=1e-12)
+    deviation("ridge.smoother", "predictions of ridge_path", S @ y, F @ path.coefficients, scale=1e-3)
     assert path.degrees_of_freedom == pytest.approx(np.trace(S), rel=1e-10)
     brute = np.mean(((y - S @ y) / (1 - np.trace(S) / shape[0])) ** 2)
     assert path.gcv == pytest.approx(brute, rel=1e-10)
@@ -186,7 +193,7 @@ def test_features_that_are_all_zero_fit_nothing(shape, ridge):
 
 
 @pytest.mark.parametrize(("n", "width"), [(40, 5), (40, 20), (40, 32)])
-def test_least_squares_inflation_by_simulation(n, width):
+def test_least_squares_inflation_by_simulation(n, width, deviation):
     """Gaussian features of any covariance; the loss of the population's best predictor is 1."""
     rng = np.random.default_rng(width)
     mix = rng.standard_normal((width, width)) / np.sqrt(width) + np.eye(width)
@@ -197,6 +204,7 @@ def test_least_squares_inflation_by_simulation(n, width):
         tests.append(1 + np.sum((mix.T @ error) ** 2))
     mean, se = np.mean(tests), np.std(tests, ddof=1) / np.sqrt(len(tests))
     z = (mean - least_squares_inflation(n, width)) / se
+    deviation("ridge.least_squares_inflation", "n = 40, 1500 draws", z, 0, 1)
     print(
         f"n={n}, N={width}: factor {least_squares_inflation(n, width):.4f}, simulated {mean:.4f}, z {z:+.1f}"
     )
@@ -234,7 +242,7 @@ def test_the_others_refuse():
         least_squares_inflation(10.5, 2)
 
 
-def test_blocks_give_the_fit_on_the_whole():
+def test_blocks_give_the_fit_on_the_whole(deviation):
     rng = np.random.default_rng(21)
     F, y = rng.standard_normal((90, 20)), rng.standard_normal(90)
     cuts = [(F[i : i + 25], y[i : i + 25]) for i in range(0, 90, 25)]
@@ -243,4 +251,6 @@ def test_blocks_give_the_fit_on_the_whole():
         streamed_ridge_path(lambda: iter(cuts), [0.0, 0.1, 3.0]),
     )
     for name in ("coefficients", "train", "objective", "degrees_of_freedom", "gcv"):
-        np.testing.assert_allclose(getattr(blocks, name), getattr(whole, name), rtol=1e-10, atol=1e-14)
+        found, expected = getattr(blocks, name), getattr(whole, name)
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
+        deviation("ridge.streamed_ridge_path", "ridge_path", found, expected, scale=1e-4)

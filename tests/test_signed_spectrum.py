@@ -44,7 +44,7 @@ def test_masses(case):
     assert atom == pytest.approx(max(0.0, 1 - alpha), abs=2e-3)
 
 
-def test_traces_and_forms_of_h_hat(case):
+def test_traces_and_forms_of_h_hat(case, deviation):
     labels, noise, alpha, found = case
 
     def mean(f):
@@ -54,6 +54,8 @@ def test_traces_and_forms_of_h_hat(case):
     assert found.weights @ found.h == pytest.approx(0, abs=2e-3)
     assert found.weights @ found.square == pytest.approx(y2 / alpha, rel=6e-3)
     assert found.weights @ found.hd == pytest.approx(y2, rel=4e-3)
+    traces = [found.weights @ found.square, found.weights @ found.hd]
+    deviation("signed_spectrum.signed_spectrum", "traces by Gaussian averages", traces, [y2 / alpha, y2])
     b1, first = mean(lambda z: labels(z) * z), mean(lambda z: labels(z) * z**2)
     cross, third = mean(lambda z: labels(z) ** 2 * z), mean(lambda z: labels(z) ** 3)
     B = b1**2 + y2 / alpha
@@ -65,10 +67,12 @@ def test_traces_and_forms_of_h_hat(case):
     # A bin has one h: its covariance with the directions is lost.
     for part, expected in ((found.vv, vv), (found.vt, vt), (found.tt, tt)):
         assert part @ found.h == pytest.approx(expected, abs=0.015 * (1 + abs(vv)))
+        route = "quadratic forms by Gaussian averages"
+        deviation("signed_spectrum.signed_spectrum", route, part @ found.h, expected, scale=1 + abs(vv))
 
 
 @pytest.mark.parametrize(("coefficients", "noise", "alpha"), CASES, ids=str)
-def test_realised_batches(coefficients, noise, alpha, capsys):
+def test_realised_batches(coefficients, noise, alpha, capsys, deviation):
     labels, rng, d, batches = target(coefficients), np.random.default_rng(4), 240, 40
     found = spectrum(coefficients, noise, alpha)
     n = round(alpha * d)
@@ -96,6 +100,7 @@ def test_realised_batches(coefficients, noise, alpha, capsys):
     expected = functionals(found.h, found.weights, found.vv, found.vt, found.tt, found.hd)
     error = draws.std(axis=0, ddof=1) / np.sqrt(batches)
     z = (draws.mean(axis=0) - expected) / np.hypot(error, 2 / d)
+    deviation("signed_spectrum.signed_spectrum", "d = 240, 40 batches, error with 2/d", z, 0, 1)
     with capsys.disabled():
         print(f"\n{coefficients} noise {noise} n/d {alpha}: z", " ".join(f"{value:+.1f}" for value in z))
     # The limit is off by O(1/d) at d = 240.
@@ -104,7 +109,7 @@ def test_realised_batches(coefficients, noise, alpha, capsys):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3, 5.0])
-def test_label_law_has_the_moments_of_the_labels(noise):
+def test_label_law_has_the_moments_of_the_labels(noise, deviation):
     labels = target(HE12)
     law = label_law(labels, noise)
     third = gaussian_mean(lambda z: labels(z) ** 3)
@@ -115,6 +120,8 @@ def test_label_law_has_the_moments_of_the_labels(noise):
     assert law.first @ law.y == pytest.approx(1, abs=1e-6)
     assert law.second.sum() == pytest.approx(1, abs=1e-9)
     assert law.second @ law.y == pytest.approx(2 * 2**-0.5, abs=1e-6)
+    found = [law.mass @ law.y**2, law.mass @ law.y**3, law.first @ law.y, law.second @ law.y]
+    deviation("signed_spectrum.label_law", "moments of the labels", found, [2 + noise**2, third, 1, 2**0.5])
 
 
 def test_a_bad_reading_raises(monkeypatch):

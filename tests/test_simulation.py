@@ -179,7 +179,7 @@ THEORY = [
 
 @pytest.mark.parametrize("kind", ["network", "gaussian_equivalent"])
 @pytest.mark.parametrize(("activation", "target", "change"), THEORY, ids=[row[0] for row in THEORY])
-def test_agrees_with_random_features(activation, target, change, kind):
+def test_agrees_with_random_features(activation, target, change, kind, deviation):
     """All three losses at three penalties; finite size is below the error of 24 repeats here."""
     s = Setting(
         n=300, d=180, N=240, activation=activation, target=target, noise=0.5, ridge=[0.02, 0.2, 2], **change
@@ -190,6 +190,7 @@ def test_agrees_with_random_features(activation, target, change, kind):
         gaps[name] = (getattr(found, name) - getattr(theory, name)) / getattr(found, f"{name}_se")
         print(f"{activation} {kind} {name}: z", gaps[name].round(1))
     assert max(np.abs(z).max() for z in gaps.values()) < 4
+    deviation("gaussian_equivalence.random_features", "n = 300, 24 repeats", list(gaps.values()), 0, 1)
 
 
 def test_the_spectrum_is_that_of_the_features_of_the_first_draw():

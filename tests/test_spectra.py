@@ -40,32 +40,40 @@ def mixture(slope, rest):
 
 
 @pytest.mark.parametrize("ratio", [0.2, 1.0, 3.0])
-def test_marchenko_pastur(ratio):
+def test_marchenko_pastur(ratio, deviation):
     low, high = marchenko_pastur_edges(ratio)
     angle = np.pi * (np.arange(4000) + 0.5) / 4000
     x = (low + high) / 2 - (high - low) / 2 * np.cos(angle)
     mass = marchenko_pastur_density(x, ratio) * (high - low) / 2 * np.sin(angle) * np.pi / 4000
     assert mass.sum() == pytest.approx(min(1, 1 / ratio), abs=1e-6)
     assert mass @ x == pytest.approx(1, abs=1e-6)
+    found, exact = [mass.sum(), mass @ x], [min(1, 1 / ratio), 1]
+    deviation("spectra.marchenko_pastur_density", "mass and mean, midpoint rule", found, exact)
     assert marchenko_pastur_density([high + 1e-3], ratio) == 0
 
 
-def test_linear_features_with_few_columns_are_marchenko_pastur():
+def test_linear_features_with_few_columns_are_marchenko_pastur(deviation):
     # sigma(x) = sqrt(b) (x^2 - 1)/sqrt(2): no linear part, and F is b times a Wishart matrix.
     law = feature_law(Setting(n=300, d=200, N=600, activation=mixture(0.0, 2.0)))
     low, high = marchenko_pastur_edges(0.5)
     assert law.support[0] == pytest.approx([4 * 2 * low, 4 * 2 * high])
     x = np.linspace(8 * low + 0.01, 8 * high - 0.01, 7)
     # N x n data of variance 4, normalised by n: twice the law of X^T X/N.
-    assert law.density(x) == pytest.approx(marchenko_pastur_density(x / 8, 0.5) / 8, rel=1e-5)
+    expected = marchenko_pastur_density(x / 8, 0.5) / 8
+    assert law.density(x) == pytest.approx(expected, rel=1e-5)
+    route = "Marchenko–Pastur law, no linear part"
+    deviation("spectra.feature_law", route, law.density(x), expected)
+    deviation("bulk_edges.bulk_edges", route, law.support[0], [8 * low, 8 * high])
 
 
 @pytest.mark.parametrize("entry", BULKS, ids=lambda e: f"{e['act']}-{e['d']}-{e['N']}")
-def test_support_reference(entry):
+def test_support_reference(entry, deviation):
     law = feature_law(of_entry(entry))
     np.testing.assert_allclose(law.support, entry["support"], rtol=1e-9, atol=1e-12)
     assert law.atom == pytest.approx(entry["atom_at_0"], abs=1e-14)
     assert law.distribution(law.edge + 1) == pytest.approx(1, abs=1e-7)
+    deviation("bulk_edges.bulk_edges", "stored, 12 digits", law.support, entry["support"], scale=1e-3)
+    deviation("spectra.feature_law", "mass of the distribution", law.distribution(law.edge + 1), 1)
 
 
 @pytest.mark.parametrize("entry", BULKS, ids=lambda e: f"{e['act']}-{e['d']}-{e['N']}")
@@ -87,14 +95,17 @@ def test_distribution_distance_sees_another_law():
 
 
 @pytest.mark.parametrize("entry", BULKS, ids=lambda e: f"{e['act']}-{e['d']}-{e['N']}")
-def test_outer_resolvent_is_the_stieltjes_transform(entry):
+def test_outer_resolvent_is_the_stieltjes_transform(entry, deviation):
     s = of_entry(entry)
     z, bulk = outer_resolvent(np.array([0.03, 0.3, 1.0, 30.0]), s)
     at = (s.phi, s.psi, s.activation.c1**2, s.activation.nonlinear_power)
     k = s.n / s.N
-    assert k * bulk.m1 == pytest.approx(stieltjes(z + 1e-12j, *at).real, rel=1e-8)
+    g, slope = stieltjes(z + 1e-12j, *at).real, stieltjes(z + 1e-7j * z, *at).imag / (1e-7 * z)
+    assert k * bulk.m1 == pytest.approx(g, rel=1e-8)
     # d/dlambda = -d/dz, by a complex step of the quartic's root.
-    assert k * bulk.dm1 == pytest.approx(-stieltjes(z + 1e-7j * z, *at).imag / (1e-7 * z), rel=1e-5)
+    assert k * bulk.dm1 == pytest.approx(-slope, rel=1e-5)
+    deviation("spectra.outer_resolvent", "root of the quartic", k * bulk.m1, g)
+    deviation("spectra.outer_resolvent", "complex step of the quartic's root", k * bulk.dm1, -slope)
     a, b = at[2:]
     # tr R (a X X^T/d + b) = k (a m_2 + b m_1) is tau itself.
     assert bulk.tau == pytest.approx(k * (a * bulk.m2 + b * bulk.m1))
@@ -121,7 +132,7 @@ sizes = st.floats(0, 1).map(lambda u: round(10 ** (3 + 6 * (u - 0.5))))
     rest=st.sampled_from([0.0, 1e-3, 1.0, 30.0]),
     same=st.sampled_from(["", "n = N", "n = d"]),
 )
-def test_edges_at_extremes(n, d, N, slope, rest, same):
+def test_edges_at_extremes(n, d, N, slope, rest, same, deviation):
     n, d, N = (max(value, 1) for value in (n, d, N))
     N, d = n if same == "n = N" else N, n if same == "n = d" else d
     if slope == rest == 0:
@@ -134,6 +145,7 @@ def test_edges_at_extremes(n, d, N, slope, rest, same):
     assert np.all(np.diff(edges) >= -1e-12 * edges[-1])
     z, bulk = outer_resolvent(np.geomspace(1e-9, 1e6, 31), s)
     assert z[0] == pytest.approx(law.edge, rel=1e-6)
+    deviation("bulk_edges.top_distance", "the edge it leads to, extreme shapes", z[0], law.edge)
     # Next to the edge z moves by the square of the distance, less than rounding.
     assert np.all(np.diff(z) >= -1e-14 * z[1:])
     assert np.all(np.diff(z[12:]) > 0)
@@ -156,9 +168,11 @@ def test_density_vanishes_outside_the_support(shape):
 
 
 @pytest.mark.parametrize("shape", [(40, 70), (70, 40), (1, 5), (5, 1)])
-def test_operator_norm(shape):
+def test_operator_norm(shape, deviation):
     matrix = np.random.default_rng(0).standard_normal(shape)
-    assert operator_norm(matrix) == pytest.approx(np.linalg.norm(matrix, 2), rel=1e-10)
+    found, exact = operator_norm(matrix), np.linalg.norm(matrix, 2)
+    assert found == pytest.approx(exact, rel=1e-10)
+    deviation("spectra.operator_norm", "numpy.linalg.norm", found, exact)
     assert operator_norm(0 * matrix) == 0
 
 

@@ -39,18 +39,25 @@ def ratios(p):
 
 
 @pytest.mark.parametrize("p", POINTS, ids=lambda p: f"{p['kind']}-{p['sigma']}-{p['target'][:5]}-{p['lam']}")
-def test_stored_theory_to_nine_digits(p):
+def test_stored_theory_to_nine_digits(p, deviation):
     model = reference_model(p)
     found = spiked_losses(model, *ratios(p))
     assert found.train == pytest.approx(p["theory"]["train"], rel=1e-9)
     assert found.test == pytest.approx(p["theory"]["test"], rel=1e-9)
+    note_stored(deviation, found, p["theory"])
     for d, stored in p["theory_finite_d"].items():
         found = spiked_losses(model, *ratios(p), d=int(d))
         assert found.train == pytest.approx(stored["train"], rel=1e-9)
         assert found.test == pytest.approx(stored["test"], rel=1e-9)
+        note_stored(deviation, found, stored)
 
 
-def test_every_intermediate_of_the_worked_example():
+def note_stored(deviation, found, stored):
+    values, expected = [found.train, found.test], [stored["train"], stored["test"]]
+    deviation("spiked_features.spiked_losses", "stored, 9 digits", values, expected)
+
+
+def test_every_intermediate_of_the_worked_example(deviation):
     example = REFERENCE["worked_example"]
     model = reference_model(example["params"])
     kappa = np.array(example["kappa"])
@@ -63,11 +70,15 @@ def test_every_intermediate_of_the_worked_example():
     solution = solve_spiked(model, *ratios(example["params"]))
     for name in ("M", "S", "T", "m", "Q", "N", "train", "test"):
         np.testing.assert_allclose(getattr(solution, name), example[name], rtol=1e-9)
+        found = getattr(solution, name)
+        deviation("spiked_features.solve_spiked", "stored example", found, example[name])
     for name in ("c", "Lambda", "Omega"):
         np.testing.assert_allclose(getattr(solution.resolvent, name), example[name], rtol=1e-9)
+        found = getattr(solution.resolvent, name)
+        deviation("spiked_resolvent.solve_resolvent", "stored example", found, example[name])
 
 
-def test_stored_simulations_lie_within_their_errors(capsys):
+def test_stored_simulations_lie_within_their_errors(capsys, deviation):
     scores = []
     for p in POINTS:
         sizes = [d for d in p["sim"] if int(d) == max(map(int, p["sim"]))]
@@ -86,6 +97,7 @@ def test_stored_simulations_lie_within_their_errors(capsys):
     # The stored runs are at d = 600 and 1200; sampling alone gives 1, what is left is O(1/d).
     assert rms < 1.35
     assert np.max(np.abs(scores)) < 4.5
+    deviation("spiked_features.spiked_losses", "stored, d = 600 and 1200", scores, 0, 1)
 
 
 def random_bulk(rng, groups, bins=5):
@@ -106,7 +118,7 @@ def random_bulk(rng, groups, bins=5):
         ((1.0, -0.5, 0.2), (0.3, 0.4, 0.3), (1.2, 1.0, 0.9)),
     ],
 )
-def test_against_plain_sweeps(name, anisotropic, d, leverage, spikes, fractions, scales):
+def test_against_plain_sweeps(name, anisotropic, d, leverage, spikes, fractions, scales, deviation):
     # The sweeps use a trapezoid rule, no Newton and no linear solve: another route to the same equations.
     G, alpha, beta, ridge, nu = len(spikes), 2.0, 1.5, 0.05, 0.7
     sigma = activation(name)
@@ -127,6 +139,9 @@ def test_against_plain_sweeps(name, anisotropic, d, leverage, spikes, fractions,
     assert found.train == pytest.approx(train, rel=2e-11)
     assert found.test == pytest.approx(test, rel=2e-11)
     assert found.objective == pytest.approx(train + ridge * power, rel=2e-11)
+    losses = [found.train, found.test, found.objective]
+    swept, route = [train, test, train + ridge * power], "plain sweeps of the equations"
+    deviation("spiked_features.spiked_losses", route, losses, swept)
 
 
 # Exact checks.
@@ -135,14 +150,16 @@ def test_against_plain_sweeps(name, anisotropic, d, leverage, spikes, fractions,
 @pytest.mark.parametrize("name", ["tanh", "relu", "centred softplus"])
 @pytest.mark.parametrize("gamma", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize(("phi", "psi", "ridge"), [(0.5, 0.8, 0.1), (1.5, 1.5, 1e-3), (2.0, 0.4, 5.0)])
-def test_without_spikes_it_is_random_features(name, gamma, phi, psi, ridge):
+def test_without_spikes_it_is_random_features(name, gamma, phi, psi, ridge, deviation):
     sigma = activation(name)
     expected = ridge_losses(phi, psi, ridge, sigma.c1**2, sigma.nonlinear_power, 1.0, 1.0 + 0.09)
     for nu in (0.0, 1.0):
         model = SpikedFeatures(sigma, [0.0], [1.0], HE12, gamma, 0.3, 1.0, nu)
         found = spiked_losses(model, phi, psi, ridge)
         for loss in ("train", "test", "objective"):
-            assert getattr(found, loss) == pytest.approx(float(getattr(expected, loss)), rel=1e-10)
+            value, limit = getattr(found, loss), float(getattr(expected, loss))
+            assert value == pytest.approx(limit, rel=1e-10)
+            deviation("spiked_features.spiked_losses", "ridge_losses without spikes", value, limit)
 
 
 def test_splitting_a_group_changes_nothing():
@@ -190,7 +207,7 @@ def population_error(model, beta, d, ridge, rng):
 
 
 @pytest.mark.parametrize("name", ["tanh", "softplus"])
-def test_infinitely_many_samples_give_the_best_fit_of_the_population(name, capsys):
+def test_infinitely_many_samples_give_the_best_fit_of_the_population(name, capsys, deviation):
     beta, ridge, d = 1.0, 0.02, 150
     model = SpikedFeatures(activation(name), [1.2, -0.4], [0.5, 0.5], HE12, 0.7, 0.3)
     few, many = (spiked_losses(model, phi, 1 / beta, ridge, d) for phi in (1e-5, 1e-6))
@@ -200,6 +217,7 @@ def test_infinitely_many_samples_give_the_best_fit_of_the_population(name, capsy
     draws = [population_error(model, beta, d, ridge, rng) for _ in range(10)]
     error = np.std(draws, ddof=1) / np.sqrt(len(draws))
     z = (np.mean(draws) - many.test) / error
+    deviation("spiked_features.spiked_losses", "fit of the population, d = 150, 10 draws", z, 0, 1)
     with capsys.disabled():
         print(
             f"\nalpha -> infinity, {name}: {np.mean(draws):.4f} +- {error:.4f}, "
@@ -209,7 +227,7 @@ def test_infinitely_many_samples_give_the_best_fit_of_the_population(name, capsy
 
 
 @pytest.mark.parametrize("name", ["tanh", "softplus"])
-def test_infinitely_many_neurons_give_kernel_ridge_regression(name, capsys):
+def test_infinitely_many_neurons_give_kernel_ridge_regression(name, capsys, deviation):
     alpha, d, penalty = 2.0, 150, 0.1
     n = round(alpha * d)
     model = SpikedFeatures(activation(name), [1.2, -0.4], [0.5, 0.5], HE12, 0.7, 0.3)
@@ -223,6 +241,7 @@ def test_infinitely_many_neurons_give_kernel_ridge_regression(name, capsys):
     mean, error = draws.mean(0), draws.std(0, ddof=1) / np.sqrt(len(draws))
     for i, loss in enumerate(("train", "test")):
         z = (mean[i] - limit[loss]) / error[i]
+        deviation("spiked_features.spiked_losses", "kernel ridge regression, d = 150, 14 draws", z, 0, 1)
         with capsys.disabled():
             print(
                 f"\nbeta -> infinity, {name} {loss}: {mean[i]:.4f} +- {error[i]:.4f}, "
@@ -263,7 +282,7 @@ def test_a_curve_is_the_points_it_is_made_of():
         assert curve.train[i] == pytest.approx(point.train, rel=1e-9)
 
 
-def test_the_objective_falls_with_data_and_rises_with_the_penalty():
+def test_the_objective_falls_with_data_and_rises_with_the_penalty(deviation):
     # The minimum of the penalised mean rises with the penalty at fixed data: an envelope theorem.
     model = SpikedFeatures(activation("relu"), [1.0, -1.0], [0.5, 0.5], HE12, 0.7, 0.3)
     ridge, h = 0.1, 1e-4
@@ -271,6 +290,8 @@ def test_the_objective_falls_with_data_and_rises_with_the_penalty():
     solution = solve_spiked(model, 0.5, 0.7, ridge)
     slope = (high.objective - low.objective) / (2 * h)
     assert slope == pytest.approx(float(solution.N.sum()), rel=1e-6)
+    route = "envelope theorem, by differences"
+    deviation("spiked_features.solve_spiked", route, float(solution.N.sum()), slope)
 
 
 @st.composite

@@ -8,17 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_activations import reference_activation
-from scipy.special import factorial2
+from scipy.special import factorial, factorial2
 
 from onestep_lib import Activation, Setting, simulate
 from onestep_lib.data import sample_batch, sample_direction, sample_inputs
-from onestep_lib.hermite import monomial_to_hermite
+from onestep_lib.hermite import gaussian_mean, hermite, monomial_to_hermite
 from onestep_lib.network import features, initial_network
 from onestep_lib.outliers import measured_outliers, outliers
 from onestep_lib.spectra import feature_law
 from onestep_lib.spikes import (
     _measured_widening,
     infinite_spike_features,
+    power_basis,
     spike_error,
     spike_features,
     spike_level,
@@ -60,27 +61,30 @@ def draw(s, rng):
     ("exponent", "level"),
     [(0, 1), (0.2, 1), (0.25, 2), (0.3, 2), (0.34, 3), (0.375, 4), (0.485, 33), (0.49, 50)],
 )
-def test_spike_level(exponent, level):
+def test_spike_level(exponent, level, deviation):
     assert spike_level(exponent) == level
     assert level == 1 or (level - 1) / (2 * level) <= exponent
     assert exponent < level / (2 * level + 2)
+    deviation("spikes.spike_level", "intervals of the theorem", spike_level(exponent), level)
 
 
 @pytest.mark.parametrize(
     "entry", OUTLIERS, ids=lambda e: f"{e['cfg']['act']}-{e['cfg']['eta']}-{e['cfg']['n']}"
 )
-def test_outliers_reference(entry):
+def test_outliers_reference(entry, deviation):
     s, level = of_config(entry["cfg"]), entry["cfg"]["l"]
     found = outliers(s, level).values
     np.testing.assert_allclose(found, entry["outliers_theory"], rtol=1e-10)
     assert feature_law(s).edge == pytest.approx(entry["edge"], rel=1e-10)
+    deviation("outliers.outliers", "stored, 12 digits", found, entry["outliers_theory"])
+    deviation("bulk_edges.bulk_edges", "stored, 12 digits", feature_law(s).edge, entry["edge"])
     # With the realised readouts the reference scatters by 3 to 5 % a draw at n = 1000.
     simulated = np.array(entry["sim_mean"][: found.size])
     expected = np.array(entry["theory_realised_S_mean"][: found.size])
     np.testing.assert_allclose(simulated, expected, rtol=0.06)
 
 
-def test_gram_matrix_of_the_notes():
+def test_gram_matrix_of_the_notes(deviation):
     # S = T T^T with P = H^T T, H the Hermite side: entries written out one by one.
     s = Setting(n=700, d=300, N=500, activation="softplus", step=6.0, **COMMON)
     level, sigma = 4, s.activation
@@ -98,6 +102,7 @@ def test_gram_matrix_of_the_notes():
     H[:-1, :-1] = monomial_to_hermite(level) * np.sqrt([1, 1, 2, 6, 24])
     P = spike_matrix(s, level)
     np.testing.assert_allclose(P @ P.T, H.T @ S @ H, rtol=1e-11, atol=1e-13)
+    deviation("spikes.spike_matrix", "entries one by one", P @ P.T, H.T @ S @ H, scale=1e-2)
 
 
 @pytest.mark.parametrize("readout", ["gaussian", "signs"])
@@ -112,11 +117,13 @@ def test_spike_matrix_tends_to_the_moments(readout):
         assert np.all(np.abs(other @ other.T - gram) <= 0.03 * size[:, None] * size)
 
 
-def test_identity_has_one_exact_spike():
+def test_identity_has_one_exact_spike(deviation):
     s = Setting(n=80, d=30, N=40, activation="identity", step=3.0, noise=0.3)
     network, X, _, _ = draw(s, np.random.default_rng(0))
     for level in (1, 3):
-        assert spike_error(network, X, level) < 1e-12
+        error = spike_error(network, X, level)
+        assert error < 1e-12
+        deviation("spikes.spike_features", "exact features, linear activation", error, 0, scale=1)
 
 
 def test_spikes_take_over_as_n_grows():
@@ -137,7 +144,7 @@ def test_spikes_take_over_as_n_grows():
 
 
 @pytest.mark.parametrize("readout", ["gaussian", "signs"])
-def test_spike_norms_simulation(readout):
+def test_spike_norms_simulation(readout, deviation):
     s = Setting(n=1000, d=400, N=1500, activation="softplus", readout=readout, step=6.0, **COMMON)
     ratios = []
     for rng in np.random.default_rng(2).spawn(12):
@@ -149,6 +156,7 @@ def test_spike_norms_simulation(readout):
     ratios = np.array(ratios)
     z = (ratios.mean(axis=0) - 1) / (ratios.std(axis=0, ddof=1) / np.sqrt(len(ratios)))
     print(f"{readout}: norms of spikes over theory {ratios.mean(axis=0)}, z {z}")
+    deviation("spikes.spike_norms", "n = 1000, 12 draws", z, 0, 1)
     assert np.all(np.abs(z) < 4)
     assert ratios.mean(axis=0) == pytest.approx(1, abs=0.1)
 
@@ -161,7 +169,7 @@ def test_spike_norms_simulation(readout):
         ({"activation": "tanh", "step": 3.0, "readout": "signs"}, 3),
     ],
 )
-def test_outliers_simulation(changes, level):
+def test_outliers_simulation(changes, level, deviation):
     s = Setting(n=700, d=420, N=560, **COMMON, **changes)
     count = outliers(s, level).values.size
     rows = []
@@ -175,11 +183,12 @@ def test_outliers_simulation(changes, level):
     rows = np.array(rows)
     z = rows.mean(axis=0) / (rows.std(axis=0, ddof=1) / np.sqrt(len(rows)))
     print(f"{s.activation.name}: outliers {outliers(s, level).values}; z of values and overlaps {z.round(2)}")
+    deviation("outliers.outliers", "spiked features, n = 700, 10 draws", z, 0, 1)
     assert np.all(np.abs(z) < 4)
     assert np.all(np.abs(rows.mean(axis=0)) < 0.08)
 
 
-def test_network_itself_has_the_outlier():
+def test_network_itself_has_the_outlier(deviation):
     s = Setting(n=700, d=420, N=560, activation="tanh", step=3.0, **COMMON)
     rows = []
     for rng in np.random.default_rng(5).spawn(10):
@@ -191,10 +200,11 @@ def test_network_itself_has_the_outlier():
     rows = np.array(rows)
     z = rows.mean(axis=0) / (rows.std(axis=0, ddof=1) / np.sqrt(len(rows)))
     print(f"network: relative gap of the outlier {rows[:, 0].mean():.3f}, z {z.round(2)}")
+    deviation("outliers.outliers", "network, n = 700, 10 draws", z, 0, 1)
     assert np.all(np.abs(z) < 4)
 
 
-def test_the_network_has_the_constant_that_f_2_lacks():
+def test_the_network_has_the_constant_that_f_2_lacks(deviation):
     # The mean of a row's features grows with its length; for relu it is |w|/sqrt(2 pi).
     s = Setting(n=700, d=420, N=560, activation="relu", rows="spherical", step=5.0, **COMMON)
     spike = exact_spike(s)
@@ -214,6 +224,8 @@ def test_the_network_has_the_constant_that_f_2_lacks():
     assert abs(constant - 1) < 4 * error[0]
     assert error[0] < 0.1
     assert abs(widening - spike.widening) < 4 * error[1]
+    route = "widening and its constant, n = 700, 12 draws"
+    deviation("step.exact_spike", route, [constant, widening], [1, spike.widening], error)
     assert error[1] < 0.1 * spike.widening
 
 
@@ -243,11 +255,25 @@ def test_widened_spikes_are_closer_to_the_network():
     assert large_wide < small_wide
 
 
-def test_large_outliers_are_those_of_the_spike_alone():
+@pytest.mark.parametrize("widening", [0.0, 0.57, 3.0])
+def test_power_basis_by_quadrature(widening):
+    level, kappa = 6, np.linspace(-2, 2, 5)
+    average = [
+        gaussian_mean(lambda x, k=k, at=at: (at + np.sqrt(widening) * x) ** k)
+        for at in kappa
+        for k in range(7)
+    ]
+    scale = np.sqrt(factorial(np.arange(level + 1)))
+    found = power_basis(level, widening) / scale @ hermite(level, kappa)
+    np.testing.assert_allclose(found.T.ravel(), average, rtol=1e-11, atol=1e-11)
+
+
+def test_large_outliers_are_those_of_the_spike_alone(deviation):
     # Far outside the bulk F is a sum of rank-one matrices: the top value is |F_l - F_0|^2/n.
     s = Setting(n=900, d=400, N=500, activation="identity", step=300.0, **COMMON)
     found = outliers(s, 1)
     assert found.values == pytest.approx(spike_norms(s, 1) ** 2, rel=1e-3)
+    deviation("outliers.outliers", "norm of one huge spike", found.values, spike_norms(s, 1) ** 2)
     assert found.overlaps[0, 1] == pytest.approx(1, abs=1e-4)
 
 
@@ -257,6 +283,8 @@ def test_feature_maps_in_simulate():
     network = simulate(s, rng[0], repeats=2)
     spiked = simulate(s, rng[1], repeats=2, features="spikes_2")
     np.testing.assert_allclose(spiked.draws[..., 0], network.draws[..., 0])
+    widened = simulate(s, np.random.default_rng(3), repeats=2, features=spike_features(2, widened=True))
+    np.testing.assert_allclose(widened.draws[..., 0], network.draws[..., 0])
     assert np.all(spiked.train[1] != network.train[1])
     still = simulate(s.replace(step=0.0), rng[2], repeats=2, features=spike_features(1))
     np.testing.assert_allclose(still.draws, network.draws[..., 0])

@@ -35,7 +35,7 @@ def both(gain):
 
 
 @pytest.mark.parametrize("entry", REFERENCE, ids=label)
-def test_reference(entry):
+def test_reference(entry, deviation):
     config = entry["cfg"]
     s = Setting(
         n=config["n"],
@@ -54,11 +54,15 @@ def test_reference(entry):
     for i, eta in enumerate(config["etas"]):
         expected = [theory[f"{name}(eta={eta:g})"] for name in ("Delta", "Lambda")]
         assert finite[:, i] == pytest.approx(expected, rel=1e-10)
+        deviation("staircase.finite_gain", "stored, 12 digits", finite[:, i], expected)
     # The reference leaves out that a^2 takes a third of the constant part: 5e-5 for softplus.
     tolerance = 1e-4 if s.activation.c0 else 1e-10
     for level in range(1, config["l"] + 1):
         expected = [theory[f"{name}_{level}"] for name in ("Delta", "Lambda")]
-        assert both(staircase_gain(s.replace(step=0.0), level)) == pytest.approx(expected, rel=tolerance)
+        gain = both(staircase_gain(s.replace(step=0.0), level))
+        assert gain == pytest.approx(expected, rel=tolerance)
+        route = "stored, without a third of the constant" if s.activation.c0 else "stored, 12 digits"
+        deviation("staircase.staircase_gain", route, gain, expected)
 
 
 def mp_resolvent(s, ridge):
@@ -112,7 +116,7 @@ def mp_share(s, ridge, level):
 
 
 @pytest.mark.parametrize("level", [2, 4])
-def test_finite_gain_by_mpmath(level):
+def test_finite_gain_by_mpmath(level, deviation):
     s = Setting(
         n=1000,
         d=600,
@@ -130,6 +134,7 @@ def test_finite_gain_by_mpmath(level):
         m1, _, _ = mp_resolvent(s, ridge)
         expected = [float(ridge * share), float(-slope / m1**2)]
     assert both(finite_gain(s, level)) == pytest.approx(expected, rel=1e-11)
+    deviation("staircase.finite_gain", "mpmath, 40 digits", both(finite_gain(s, level)), expected)
 
 
 VARIANTS = [
@@ -151,7 +156,7 @@ def variant(changes):
 @pytest.mark.parametrize("changes", VARIANTS, ids=variant)
 @pytest.mark.parametrize("level", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("widening", [0.0, 0.6])
-def test_finite_curve_ends_on_the_staircase(changes, level, widening):
+def test_finite_curve_ends_on_the_staircase(changes, level, widening, deviation):
     s = Setting(
         n=900,
         d=500,
@@ -165,27 +170,32 @@ def test_finite_curve_ends_on_the_staircase(changes, level, widening):
     spike = Spike(1.7, 0.8, widening)
     finite, infinite = finite_gain(s, level, spike), staircase_gain(s, level, spike)
     np.testing.assert_allclose(both(finite), both(infinite), rtol=1e-6)
+    deviation("staircase.staircase_gain", "finite_gain at step 10^7", both(infinite), both(finite))
     np.testing.assert_allclose(both(finite_gain(s.replace(step=0.0), level)), 0, atol=1e-14)
 
 
 @pytest.mark.parametrize("changes", VARIANTS[1:], ids=variant)
 @pytest.mark.parametrize("widening", [0.0, 0.6])
-def test_closed_forms(changes, widening):
+def test_closed_forms(changes, widening, deviation):
     s = Setting(n=900, d=500, N=700, target=(0, 0.8, 0.5, 0.3), noise=0.3, ridge=[1e-3, 0.1, 3.0], **changes)
     spike = Spike(1.7, 0.8, widening)
     first, second = first_steps(s, spike)
     levels = [both(staircase_gain(s, level, spike)) for level in (1, 2)]
     np.testing.assert_allclose(both(first), levels[0], rtol=1e-12)
     np.testing.assert_allclose(both(second), levels[1] - levels[0], rtol=1e-9)
+    steps = [levels[0], levels[1] - levels[0]]
+    deviation("staircase.first_steps", "levels of staircase_gain", [both(first), both(second)], steps)
 
 
-def test_the_papers_closed_forms():
+def test_the_papers_closed_forms(deviation):
     # Moniri et al.: c_0 = 0 and spherical rows, where t_0 = k m_1 and the 3 of the second step stands.
     s = Setting(n=900, d=500, N=700, activation="centred softplus", rows="spherical", **COMMON)
     _, second = first_steps(s)
     # lambda k m_1 is the objective of random features for a target of power 1 without linear part.
     pure = random_features(s.replace(target=(0, 0, 2**-0.5), noise=0.0)).objective
-    assert second.objective == pytest.approx(4 * 0.5 * pure / (3 * gradient_spike(s).power ** 2), rel=1e-12)
+    expected = 4 * 0.5 * pure / (3 * gradient_spike(s).power ** 2)
+    assert second.objective == pytest.approx(expected, rel=1e-12)
+    deviation("staircase.first_steps", "closed form of Moniri et al.", second.objective, expected)
 
 
 def test_odd_activations_gain_nothing_at_even_levels():
@@ -195,7 +205,7 @@ def test_odd_activations_gain_nothing_at_even_levels():
     assert np.all(three > one)
 
 
-def test_losses_are_those_of_random_features_less_the_gain():
+def test_losses_are_those_of_random_features_less_the_gain(deviation):
     s = Setting(
         n=900,
         d=500,
@@ -209,13 +219,16 @@ def test_losses_are_those_of_random_features_less_the_gain():
     base, losses, gain = random_features(s.replace(step=0.0)), finite_staircase(s, 2), finite_gain(s, 2)
     assert losses.test.shape == losses.train.shape == (2, 2)
     np.testing.assert_allclose(losses.train[0], base.train, rtol=1e-12)
+    deviation("staircase.finite_staircase", "random_features at step 0", losses.train[0], base.train)
     np.testing.assert_allclose(losses.objective, base.objective - gain.objective, rtol=1e-14)
     np.testing.assert_allclose(losses.test, base.test - gain.test, rtol=1e-14)
     scalar = staircase(s.replace(step=1.0, ridge=0.1), 2)
     assert isinstance(scalar.test, float)
     # train = objective - ridge d(objective)/d ridge, by a difference: the envelope theorem.
     shifted = [staircase(s.replace(step=1.0, ridge=0.1 + h), 2).objective for h in (-1e-5, 1e-5)]
-    assert scalar.train == pytest.approx(scalar.objective - 0.1 * np.diff(shifted)[0] / 2e-5, rel=1e-8)
+    train = scalar.objective - 0.1 * np.diff(shifted)[0] / 2e-5
+    assert scalar.train == pytest.approx(train, rel=1e-8)
+    deviation("staircase.staircase", "envelope theorem, by differences", scalar.train, train)
 
 
 def test_simulation_helper_by_brute_force():
@@ -264,7 +277,7 @@ def simulated(s, level, draws, directions, rng):
     return np.array(means)
 
 
-def test_gains_simulation():
+def test_gains_simulation(deviation):
     s = Setting(n=400, d=240, N=320, activation="softplus", step=[2.0, 8.0], **COMMON)
     draws = simulated(s, 2, 12, 48, np.random.default_rng(1))
     expected = theory(s, 2)
@@ -274,6 +287,9 @@ def test_gains_simulation():
     assert np.all(error < 0.04 * expected)
     # At this n the gains are off by about 10/n (next test); the error here is of the same size.
     assert np.all(np.abs(draws.mean(axis=0) - expected) < 4 * error + 0.03 * expected)
+    route = "n = 400, 12 draws of 48 directions"
+    deviation("staircase.staircase_gain", route, z[:, :2], 0, 1)
+    deviation("staircase.finite_gain", route, z[:, 2:], 0, 1)
 
 
 def test_realised_readout_and_spike_explain_the_scatter():
@@ -289,7 +305,7 @@ def test_realised_readout_and_spike_explain_the_scatter():
     assert np.all(explained < plain)
 
 
-def test_signs_readout_simulation():
+def test_signs_readout_simulation(deviation):
     s = Setting(n=400, d=240, N=320, activation="softplus", step=[0.0, 8.0], readout="signs", **COMMON)
     losses = simulate(s, np.random.default_rng(3), repeats=24, features=spike_features(2), test_size=800)
     gain = losses.draws[:, :, 0] - losses.draws[:, :, 1]
@@ -299,10 +315,11 @@ def test_signs_readout_simulation():
         for i, value in ((1, expected.test), (2, expected.objective))
     ]
     print(f"signs readout: z of the gains in test and objective {np.round(z, 2)}")
+    deviation("staircase.finite_gain", "readout of signs, n = 400, 24 repeats", z, 0, 1)
     assert np.all(np.abs(z) < 4)
 
 
-def test_widened_spikes_simulation():
+def test_widened_spikes_simulation(deviation):
     # Paired: the same draws with and without the constant that the lengthened rows add to the second spike.
     s = Setting(
         n=400, d=240, N=320, activation="centred relu", step=12.0, rows="spherical", **COMMON
@@ -316,6 +333,7 @@ def test_widened_spikes_simulation():
     error = lost.std(axis=0, ddof=1) / np.sqrt(len(lost))
     z = (lost.mean(axis=0) - expected) / error
     print(f"the widening costs {lost.mean(axis=0).round(4)} (theory {expected.round(4)}), z {z.round(2)}")
+    deviation("staircase.finite_gain", "cost of the widening, n = 400, 120 repeats", z, 0, 1)
     assert np.all(expected > 8 * error)
     # Both theories are off by about 10/n of their gain here (test_gains_simulation); so is the difference.
     assert np.all(np.abs(z) < 4)
@@ -335,7 +353,7 @@ EXACT = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "changes", "level", "steps"), EXACT, ids=[case[0] for case in EXACT])
-def test_gains_simulation_in_the_limit(name, changes, level, steps):
+def test_gains_simulation_in_the_limit(name, changes, level, steps, deviation):
     """Sizes n and 2n give the limit and the 1/n correction; the limit agrees within its standard error.
 
     The steps grow like N^{(l-1)/(2l)}: the l-th spike then keeps its size, and the gap is a multiple of 1/n.
@@ -353,6 +371,9 @@ def test_gains_simulation_in_the_limit(name, changes, level, steps):
     print(f"extrapolated: gaps {gap.round(4).tolist()}, standard errors {error.round(4).tolist()}")
     print(f"z {z.round(2).tolist()}, rms {np.sqrt(np.mean(z**2)):.2f}")
     assert np.all(error < 0.01)
+    route = "n = 400 and 800 extrapolated, 120 draws of 128 directions"
+    deviation("staircase.staircase_gain", route, z[:, :level], 0, 1)
+    deviation("staircase.finite_gain", route, z[:, level:], 0, 1)
     assert np.sqrt(np.mean(z**2)) < 1.3
 
 

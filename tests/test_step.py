@@ -53,21 +53,25 @@ def z_scores(samples, expected):
 
 
 @pytest.mark.parametrize("entry", entries("bbp_weights"), ids=lambda e: f"{e['act']}-{e['theta']:.2f}")
-def test_weight_spectrum_reference(entry):
+def test_weight_spectrum_reference(entry, deviation):
     found, theory = weight_spectrum(of_entry(entry, step=entry["eta"])), entry["theory"]
     assert found.threshold == pytest.approx(entry["threshold_eta"], rel=1e-11)
     assert found.edge == pytest.approx(theory["bulk_edge"], rel=1e-11)
     values = (found.outlier, found.readout, found.direction, found.target)
     names = ("top_sv", "left_overlap2", "right_overlap2", "beta_star_overlap2")
     assert values == pytest.approx([theory[name] for name in names], rel=1e-10, abs=1e-12)
+    stored = [theory[name] for name in names]
+    deviation("step.weight_spectrum", "stored, 12 digits", values, stored, scale=1e-2)
 
 
-def test_raw_weight_spectrum_reference():
+def test_raw_weight_spectrum_reference(deviation):
     (entry,) = entries("bbp_raw_network")
     found = weight_spectrum(of_entry(entry, step=entry["eta"], output="raw"))
     theory = entry["theory"]
     expected = [theory["top_sv"], theory["left_overlap2"], theory["beta_star_overlap2"]]
-    assert (found.outlier, found.readout, found.target) == pytest.approx(expected, rel=1e-10)
+    values = (found.outlier, found.readout, found.target)
+    assert values == pytest.approx(expected, rel=1e-10)
+    deviation("step.weight_spectrum", "stored, 12 digits", values, expected)
     # The overlap with b = X^T r/n was only simulated there (5 seeds).
     right = entry["order"].index("right_sim")
     assert abs(found.direction - entry["mean"][right]) < 3 * entry["se"][right]
@@ -99,7 +103,7 @@ def test_weight_spectrum_of_a_path_and_without_slope():
     ("output", "activation", "step"),
     [("centred", "tanh", 2.5), ("centred", "softplus", 4.0), ("scaled", "relu", 4.0), ("raw", "tanh", 2.3)],
 )
-def test_weight_spectrum_simulation(output, activation, step):
+def test_weight_spectrum_simulation(output, activation, step, deviation):
     s = Setting(
         n=1000, d=500, N=600, activation=activation, target=(0, 1, 0.3), noise=0.4, step=step, output=output
     )
@@ -112,12 +116,13 @@ def test_weight_spectrum_simulation(output, activation, step):
     theory = weight_spectrum(s)
     z = z_scores(samples, [theory.outlier, theory.readout, theory.direction, theory.target])
     print(f"{output} {activation}: z of outlier, overlaps with a, b, beta_* {np.round(z, 2)}")
+    deviation("step.weight_spectrum", "n = 1000, 16 draws", z, 0, 1)
     assert np.all(np.abs(z) < 4)
 
 
 @pytest.mark.parametrize("inputs", ["gaussian", "spherical"])
 @pytest.mark.parametrize("output", ["centred", "raw"])
-def test_spike_simulation(inputs, output):
+def test_spike_simulation(inputs, output, deviation):
     s = Setting(n=400, d=200, N=300, target=(0, 1, 0.5), noise=0.4, inputs=inputs, output=output)
     samples = []
     for rng in np.random.default_rng(3).spawn(60):
@@ -127,6 +132,7 @@ def test_spike_simulation(inputs, output):
     expected = [gradient_spike(s).power, s.target.linear]
     z = z_scores(samples, expected)
     print(f"{inputs} inputs, {output}: z of |b|^2 and <b, beta_*> {np.round(z, 2)}")
+    deviation("step.gradient_spike", "n = 400, 60 draws", z, 0, 1)
     assert gradient_spike(s).alignment * np.sqrt(expected[0]) == pytest.approx(s.target.linear)
     assert np.all(np.abs(z) < 4)
 
@@ -141,7 +147,7 @@ def rank_one_errors(s, seeds):
     return np.array(errors)
 
 
-def test_labels_alone_miss_half_of_a_raw_gradient():
+def test_labels_alone_miss_half_of_a_raw_gradient(deviation):
     # The small rest of order n^{-1/2} adds to the error in quadrature.
     s = Setting(n=1200, d=600, N=900, target=(0, 1, 2**-0.5), output="raw")
     errors = rank_one_errors(s, 10)
@@ -151,6 +157,7 @@ def test_labels_alone_miss_half_of_a_raw_gradient():
     )
     assert label_direction_error(s) == pytest.approx(0.47, abs=0.005)
     assert abs(z) < 4
+    deviation("step.label_direction_error", "n = 1200, 10 draws", z, 0, 1)
     assert label_direction_error(s.replace(output="scaled")) == 0
 
 
@@ -172,11 +179,13 @@ def test_take_steps_is_the_gradient_step():
         np.testing.assert_allclose(stepped.direction, X.T @ residual(network, X, y, "raw") / s.n)
 
 
-def test_identity_has_an_exact_rank_one_gradient():
+def test_identity_has_an_exact_rank_one_gradient(deviation):
     s = Setting(n=60, d=30, N=40, activation="identity", noise=0.3, output="raw")
     network, _, X, y = draw(s, np.random.default_rng(0))
     gradient = first_layer_gradient(network, X, y, "raw")
-    assert rank_one_error(gradient, network, gradient_direction(network, X, y, "raw")) < 1e-13
+    error = rank_one_error(gradient, network, gradient_direction(network, X, y, "raw"))
+    assert error < 1e-13
+    deviation("step.gradient_direction", "exact gradient, linear activation", error, 0, scale=1)
 
 
 def test_simulate_sees_stepped_networks():
