@@ -95,8 +95,8 @@ def test_stored_networks_with_an_odd_activation_lie_within_their_errors(capsys, 
     rms = np.sqrt(np.mean(np.square(scores)))
     with capsys.disabled():
         print(f"\nrms z = {rms:.2f} over {len(scores)}")
-    # The largest, -5.3, is a train loss at alpha = 1 and lambda = 1e-3: a few draws carry its mean (24 draws at
-    # d = 300: mean 0.0066, median 0.0021), so that the others' standard error is too small.
+    # The largest, -5.3, is a train loss at alpha = 1 and lambda = 1e-3: a few draws carry its mean (24 draws
+    # at d = 300: mean 0.0066, median 0.0021), so that the standard error of most samples is too small.
     assert rms < 1.5
     deviation("giant_step.stepped_features", "stored, d = 300 and 600", scores, 0, 1)
 
