@@ -95,7 +95,7 @@ def test_stored_networks_with_an_odd_activation_by_standard_errors(capsys, devia
     rms = np.sqrt(np.mean(np.square(scores)))
     with capsys.disabled():
         print(f"\nrms z = {rms:.2f} over {len(scores)}")
-    # The largest, -5.3, is a train loss at alpha = 1, beta = 2 and lambda = 1e-3, and a gap of finite size: own
+    # The largest, -5.3, is a train loss at alpha = 1, beta = 2 and lambda = 1e-3: a gap of finite size. Own
     # simulations give 0.0058 +- 0.0005 at d = 300 (800 draws), 0.0069 +- 0.0009 at d = 1200; theory 0.0087.
     assert rms < 1.5
     deviation("giant_step.stepped_features", "stored, d = 300 and 600", scores, 0, 1)
