@@ -56,9 +56,11 @@ class _GaussianFunction:
                 f"{self.name!r} must have a second moment E f(Z)^2 that comes from |Z| < {_TAIL:g}: "
                 "it grows too fast"
             )
-        # An undeclared kink spoils the coefficients silently; moving the panels reveals it.
-        nodes, weights = gaussian_quadrature(self.kinks, shift=0.2)
-        if not np.isclose(np.sum(power), weights @ self.function(nodes) ** 2, rtol=1e-10, atol=1e-300):
+        # An undeclared kink spoils the coefficients silently; moving the panels reveals it. Two rules may
+        # miss the same kink by the same amount, four do not.
+        moved = [gaussian_quadrature(self.kinks, shift=shift) for shift in (0.2, 0.33, 0.41)]
+        moments = [weights @ self.function(nodes) ** 2 for nodes, weights in moved]
+        if not np.allclose(np.sum(power), moments, rtol=1e-10, atol=1e-300):
             raise ValueError(
                 f"{self.name!r} seems to have a kink or a jump that is not listed in kinks={self.kinks}, "
                 "or to vary within less than 0.1: list every point where it or its slope jumps"

@@ -171,8 +171,9 @@ def resolvent(
         m2=means.g / scale / k,
         dm1=-w1 / scale**2 / k,
         dm2=-w2 / scale**2 / k,
-        tau=1 / (k * q) - 1,
-        dtau=-dq / (k * q**2),
+        # Not 1/(kq) - 1, which cancels where tau is small.
+        tau=(b * means.p + a * means.g) / scale,
+        dtau=-(b * w1 + a * w2) / scale**2,
         mu=mu,
     )
 

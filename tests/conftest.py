@@ -10,7 +10,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from numpy.typing import ArrayLike
+
+# The same examples in every run, on every machine.
+settings.register_profile("reproducible", derandomize=True, deadline=None)
+settings.load_profile("reproducible")
 
 TINY = float(np.finfo(float).tiny)
 
