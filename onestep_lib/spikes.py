@@ -18,8 +18,9 @@ more, independent Gaussian in its direction, so that by a Hermite expansion the 
           \mathbb E_\xi(\kappa+\sqrt q\,\xi)^k=\sum_j\xi_{kj}(1+q)^{(k-j)/2}He_j(\kappa),
 
 :math:`x^k=\sum_j\xi_{kj}He_j(x)`: the second has :math:`\kappa^2+q`. Its constant does not vanish as n grows:
-it is a third of the second spike for relu at n = 1.7 d. :func:`onestep_lib.step.exact_spike` gives it to the
-theories, ``widened=True`` to the feature maps (derived in chapter 8; not in the papers).
+it is a third of the second spike for relu, He_1 + He_2/sqrt 2, noise 0.5 and n = 1.7 d.
+:func:`onestep_lib.step.exact_spike` gives it to the theories, ``widened=True`` to the feature maps (derived
+in chapter 8; not in the papers).
 
 **One matrix holds them all.** In the basis :math:`h_q=He_q(\kappa)/\sqrt{q!}`, q = 0, ..., l, and g on the
 side of the samples, and an orthonormal one on the side of the neurons, the parts of rank one are a small
@@ -306,8 +307,11 @@ def _infinitely_spiked(
     c, orders = network.activation.coefficients(level), np.arange(1, level + 1)
     present = np.abs(c[1:]) > _ABSENT
     basis, _ = np.linalg.qr(network.readout[:, None] ** orders[present])
-    # Ridge charges nothing for a column of infinite scale; 1e5 costs 1e-10 of the penalty.
-    free = 1e5 * _powers(network, X, level, widened)[:, present]
+    # Ridge charges nothing for a column of infinite scale. Orthonormal columns (in the population) need a
+    # scale of 1e3 for 8 digits; a larger one would drown the bulk in its rounding.
+    rows = power_basis(level, _measured_widening(network) if widened else 0.0)[1:][present]
+    mix = np.linalg.inv(np.linalg.cholesky(rows @ rows.T))
+    free = 1e3 * _powers(network, X, level, widened)[:, present] @ mix.T
     return np.hstack([base - (base @ basis) @ basis.T, free])
 
 

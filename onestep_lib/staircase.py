@@ -213,8 +213,9 @@ def finite_gain(
 ) -> Gain:
     r"""Return what F_l gains over random features at every step size of the setting.
 
-    Formulas in :mod:`onestep_lib.staircase`. With a step below n^{1/2} and l from
-    `onestep_lib.spikes.spike_level` this is the network itself; beyond, F_l is no longer its features.
+    Formulas in :mod:`onestep_lib.staircase`. With ``spike=exact_spike(setting)``, a step below n^{1/2} and l
+    from `onestep_lib.spikes.spike_level` these are the network's gains in the limit; beyond, F_l is no longer
+    its features.
 
     Parameters
     ----------
@@ -267,14 +268,14 @@ def finite_staircase(
 def first_steps(setting: Setting, spike: Spike | None = None) -> tuple[Gain, Gain]:
     r"""Return the gains of the first step and of the second over the first, in closed form.
 
-    .. math:: \Delta_1=\frac{k\lambda c_{*,1}^4m_2}B,\qquad
-              \Lambda_1=-\frac{c_{*,1}^4m_2'}{Bkm_1^2},
+    .. math:: \Delta_1=k\lambda c_{*,1}^2\rho^2m_2,\qquad
+              \Lambda_1=-\frac{c_{*,1}^2\rho^2m_2'}{km_1^2},
 
-    .. math:: \Delta_2-\Delta_1=\frac{4\lambda c_{*,1}^4c_{*,2}^2}{B^2}\,h,\qquad
-              \Lambda_2-\Lambda_1=-\frac{4c_{*,1}^4c_{*,2}^2}{B^2}\,\frac{h'}{(km_1)^2},\qquad
+    .. math:: \Delta_2-\Delta_1=4\lambda c_{*,2}^2\rho^4\,h,\qquad
+              \Lambda_2-\Lambda_1=-4c_{*,2}^2\rho^4\,\frac{h'}{(km_1)^2},\qquad
               h=\frac{(km_1)^2}{2km_1+(1+q)^2t_0},
 
-    B = |b|^2, q the widening, c_2 != 0. For q = 0 and t_0 = k m_1, h = k m_1/3 (Moniri et al., arXiv
+    rho the alignment, q the widening, c_2 != 0. For q = 0 and t_0 = k m_1, h = k m_1/3 (Moniri et al., arXiv
     2310.07891, corollary for l = 1, 2); a constant part of the activation makes it k m_1/2 for every q.
 
     Parameters and errors are those of `staircase_gain`.

@@ -59,7 +59,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.linalg import svds
 
-from onestep_lib._checks import check_matrix, check_nonnegative, check_vector
+from onestep_lib._checks import check_matrix, check_nonnegative, check_positive, check_real, check_vector
 from onestep_lib.activations import Activation
 from onestep_lib.hermite import gaussian_quadrature
 from onestep_lib.network import Network, first_layer_gradient, residual
@@ -174,6 +174,13 @@ class Spike:
     power: float
     alignment: float
     widening: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_positive("power", self.power)
+        if abs(check_real("alignment", self.alignment)) > 1 + 1e-12:
+            raise ValueError(f"alignment must lie in [-1, 1], got {self.alignment!r}")
+        if check_real("widening", self.widening) < -1:
+            raise ValueError(f"widening must be >= -1, got {self.widening!r}")
 
 
 def _output_power(setting: Setting) -> float:

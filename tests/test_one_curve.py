@@ -298,6 +298,13 @@ def test_refuses_what_the_theory_does_not_cover(changes, message):
         one_step(TANH.replace(**changes))
 
 
+def test_a_linear_activation_has_no_bulk_of_its_own():
+    s = TANH.replace(activation="identity", step=(0.0, 5.0, 20.0))
+    found = one_step(s)
+    assert np.all(np.diff(found.test) < 0)
+    assert stepped_vocabulary(s, 5.0).bulk is None
+
+
 def test_an_even_activation_without_linear_part_has_no_spike():
     even = Activation("even", lambda x: np.cos(x) - np.exp(-0.5), (), lambda x: -np.sin(x))
     s = TANH.replace(activation=even, target=HE12, step=(0.0, 5.0))

@@ -15,6 +15,7 @@ from onestep_lib.data import sample_batch, sample_direction, sample_inputs
 from onestep_lib.hermite import gaussian_mean, hermite, monomial_to_hermite
 from onestep_lib.network import features, initial_network
 from onestep_lib.outliers import measured_outliers, outliers
+from onestep_lib.ridge import ridge_path
 from onestep_lib.spectra import feature_law
 from onestep_lib.spikes import (
     _measured_widening,
@@ -294,6 +295,23 @@ def test_feature_maps_in_simulate():
         simulate(s.replace(updates=2), rng[3], repeats=2, features="spikes_2")
     few = simulate(s, rng[4], repeats=2, features="infinite_spikes_2", jobs=2)
     np.testing.assert_allclose(few.train[0], few.train[1])
+
+
+@pytest.mark.parametrize("level", [1, 2, 4])
+def test_infinite_spikes_are_free_of_penalty(level):
+    # Ridge on F_0 without its part along a^k, after the powers of kappa are projected out.
+    s = Setting(n=300, d=150, N=200, activation="softplus", step=3.0, ridge=0.01, **COMMON)
+    network, X, kappa, _ = draw(s, np.random.default_rng(9))
+    y = np.sin(3 * X[:, 0]) + X[:, 1]
+    orders = np.flatnonzero(np.abs(s.activation.coefficients(level)[1:]) > 1e-12) + 1
+    neurons, _ = np.linalg.qr(network.readout[:, None] ** orders)
+    powers, _ = np.linalg.qr(kappa[:, None] ** orders)
+    F = features(network.initial.weights, X, s.activation)
+    F = F - F @ neurons @ neurons.T
+    left, rest = F - powers @ (powers.T @ F), y - powers @ (powers.T @ y)
+    expected = ridge_path(left, rest, [s.ridge]).objective[0]
+    found = ridge_path(infinite_spike_features(level)(network, X, None), y, [s.ridge]).objective[0]
+    assert found == pytest.approx(expected, rel=1e-6)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)

@@ -10,6 +10,7 @@ from onestep_lib import Setting, simulate
 from onestep_lib.data import sample_batch, sample_direction
 from onestep_lib.network import first_layer_gradient, gradient_step, initial_network, residual
 from onestep_lib.step import (
+    Spike,
     exact_spike,
     gradient_direction,
     gradient_spike,
@@ -210,6 +211,9 @@ def test_errors():
         gradient_spike(Setting(n=10, d=10, N=10, target=(0.0,)))
     with pytest.raises(ValueError, match="output must be 'centred' or 'scaled'"):
         exact_spike(Setting(n=10, d=10, N=10, target=(0, 1.0), output="raw"))
+    for wrong, name in (((-1, 0.5), "power"), ((1, 2.0), "alignment"), ((1, 0.5, -3), "widening")):
+        with pytest.raises(ValueError, match=f"{name} must"):
+            Spike(*wrong)
     with pytest.raises(ValueError, match="activation must have c_1 != 0"):
         exact_spike(Setting(n=10, d=10, N=10, target=(0, 1.0), activation="abs"))
     network, _, X, y = draw(Setting(n=10, d=5, N=6), np.random.default_rng(0))
