@@ -113,11 +113,11 @@ def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) 
     noise_share = tau**2 * max(slope_power - linear_slope**2, 0.0) / alpha
     bulk: Bulk | None = None
     squared: np.ndarray | float = 1.0
-    if rate > 0 and abs(linear_slope) < 1e-12 and np.any(noise_share > 1e-12):
+    if rate > 0 and abs(linear_slope) >= 1e-12:
+        bulk, squared = _tilted_bulk(setting, tau * linear_slope, noise_share)
+    elif np.any(noise_share > 1e-12):
         bulk = spectral_bulk(setting.target, setting.noise, alpha, noise_share)
         squared = 1 + noise_share * power
-    elif rate > 0 and abs(linear_slope) >= 1e-12:
-        bulk, squared = _tilted_bulk(setting, tau * linear_slope, noise_share)
     return SpikedFeatures(
         activation=sigma,
         spikes=strength * z,
