@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ __all__ = [
     "check_generator",
     "check_matrix",
     "check_nonnegative",
+    "check_number",
     "check_positive",
     "check_real",
     "check_same_length",
@@ -65,6 +66,18 @@ def check_positive(name: str, value: ArrayLike) -> np.ndarray:
     if np.any(array <= 0):
         raise ValueError(f"{name} must be > 0, got {value!r}")
     return array
+
+
+def check_number(
+    name: str, value: ArrayLike, check: Callable[[str, ArrayLike], np.ndarray] = check_real
+) -> float:
+    """Return `value` as one finite float that passes `check` (`check_positive`, ...), or raise."""
+    array = _as_float(value)
+    if array is None:
+        raise TypeError(f"{name} must be one real number, got {value!r}")
+    if array.ndim:
+        raise ValueError(f"{name} must be one number, got {value!r}")
+    return float(check(name, value))
 
 
 def check_choice(name: str, value: object, allowed: Iterable[str]) -> str:

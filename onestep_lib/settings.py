@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_choice, check_count, check_nonnegative
+from onestep_lib._checks import check_choice, check_count, check_nonnegative, check_number
 from onestep_lib.activations import Activation, Target
 from onestep_lib.activations import activation as as_activation
 from onestep_lib.activations import target as as_target
@@ -57,13 +57,6 @@ def _path(name: str, value: ArrayLike) -> float | tuple[float, ...]:
     if array.ndim > 1 or array.size == 0:
         raise ValueError(f"{name} must be a number or a non-empty 1-D sequence, got shape {array.shape}")
     return float(array) if array.ndim == 0 else tuple(array.tolist())
-
-
-def _one_number(name: str, value: ArrayLike) -> float:
-    number = check_nonnegative(name, value)
-    if number.ndim:
-        raise ValueError(f"{name} must be one number, got {value!r}")
-    return float(number)
 
 
 @dataclass(frozen=True, init=False)
@@ -144,7 +137,7 @@ class Setting:
             "N": check_count("N", N),
             "activation": as_activation(activation),
             "target": as_target(target),
-            "noise": _one_number("noise", noise),
+            "noise": check_number("noise", noise, check_nonnegative),
             "ridge": _path("ridge", ridge),
             "step": _path("step", step),
             "rows": check_choice("rows", rows, ROWS),

@@ -11,6 +11,8 @@ one,
 .. math:: B=c_{*,1}^2+\phi\,(c_*^2+\text{noise}^2+\mathbb Ef_0^2),\qquad
           |b|^2\to B+[\text{raw}]\,c_1^2,\qquad \langle b,\beta_*\rangle\to c_{*,1}.
 
+(For a target of mean zero; a mean adds its square to :math:`c_*^2`: `label_moments`.)
+
 A raw network also subtracts its own linear part: b contains :math:`-c_1W_0^\top a`, which is correlated
 with W_0. With c = N/d, |a| = 1, :math:`\theta^2=\eta^2c_1^2B`, kap = eta c_1^2 for a raw network and 0
 otherwise, and :math:`T=\theta^2-\text{kap}(2-\text{kap})`, the weights W_1 have the singular value
@@ -40,6 +42,7 @@ arXiv 2402.04980).
 Functions
 ---------
 gradient_direction       b = X^T r/n of a batch
+label_moments            E y^2, B and the cosine of X^T y/n with beta_*
 take_steps               networks after one step, that remember where they came from
 rank_one_error           the relative error of c_1 a b^T, measured
 label_direction_error    the same in the limit, if b is taken as X^T y/n for a raw network
@@ -59,14 +62,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.linalg import svds
 
-from onestep_lib._checks import check_matrix, check_nonnegative, check_positive, check_real, check_vector
-from onestep_lib.activations import Activation
+from onestep_lib._checks import (
+    check_matrix,
+    check_nonnegative,
+    check_number,
+    check_positive,
+    check_real,
+    check_vector,
+)
+from onestep_lib.activations import Activation, Target
 from onestep_lib.hermite import gaussian_quadrature
 from onestep_lib.network import Network, first_layer_gradient, residual
 from onestep_lib.settings import Setting
 from onestep_lib.spectra import operator_norm
 
 __all__ = [
+    "LabelMoments",
     "Spike",
     "SteppedNetwork",
     "WeightSpectrum",
@@ -74,6 +85,7 @@ __all__ = [
     "gradient_direction",
     "gradient_spike",
     "label_direction_error",
+    "label_moments",
     "measured_spike",
     "measured_weight_spectrum",
     "rank_one_error",
@@ -183,6 +195,51 @@ class Spike:
             raise ValueError(f"widening must be >= -1, got {self.widening!r}")
 
 
+@dataclass(frozen=True)
+class LabelMoments:
+    r"""What a gradient takes from the labels alone: its direction is then :math:`X^\top y/n`.
+
+    Parameters
+    ----------
+    power : float
+        :math:`\mathbb Ey^2`: the target's square, its mean included, and the noise.
+    direction : float
+        :math:`B=c_{*,1}^2+\phi\,\mathbb Ey^2`, the limit of :math:`|X^\top y/n|^2`.
+    alignment : float
+        :math:`\gamma=c_{*,1}/\sqrt B`, the cosine of :math:`X^\top y/n` with beta_*; 0 without labels.
+    """
+
+    power: float
+    direction: float
+    alignment: float
+
+
+def label_moments(target: Target, noise: float, phi: float) -> LabelMoments:
+    r"""Return :math:`\mathbb Ey^2`, B and :math:`\gamma` of a batch with labels y, in the limit.
+
+    :math:`\mathbb Ey^2=c_{*,0}^2+c_*^2+\text{noise}^2`. Most theories take targets of mean zero, for
+    which it is ``target.power + noise**2``; :mod:`onestep_lib.giant_step` keeps the mean.
+
+    Parameters
+    ----------
+    target : Target
+    noise : float
+        Standard deviation of the label noise.
+    phi : float
+        d/n of the gradient batch.
+    """
+    noise = check_number("noise", noise, check_nonnegative)
+    power = target.c0**2 + target.power + noise**2
+    direction = target.linear**2 + check_number("phi", phi, check_positive) * power
+    # Without noise, rounding could push the cosine of a linear target beyond 1.
+    cosine = float(np.clip(target.linear / np.sqrt(direction), -1, 1)) if direction > 0 else 0.0
+    return LabelMoments(power, direction, cosine)
+
+
+def _label_moments(setting: Setting) -> LabelMoments:
+    return label_moments(setting.target, setting.noise, setting.phi)
+
+
 def _output_power(setting: Setting) -> float:
     """E f_0^2 of what the residual subtracts; with c_0 != 0 the mean over readouts."""
     return setting.activation.second_moment if setting.output == "raw" else 0.0
@@ -190,8 +247,7 @@ def _output_power(setting: Setting) -> float:
 
 def _noise_power(setting: Setting) -> float:
     """B: |b|^2 without the part -c_1 W_0^T a of a raw network."""
-    target = setting.target
-    return target.linear**2 + setting.phi * (target.power + setting.noise**2 + _output_power(setting))
+    return _label_moments(setting).direction + setting.phi * _output_power(setting)
 
 
 def gradient_spike(setting: Setting) -> Spike:
@@ -235,8 +291,8 @@ def exact_spike(setting: Setting) -> Spike:
         raise ValueError(
             f"activation must have c_1 != 0: the gradient of {setting.activation.name!r} has no spike"
         )
-    noise = setting.phi * (setting.target.power + setting.noise**2)
-    return replace(spike, widening=variance / slope**2 * noise / spike.power)
+    spread = variance / slope**2 * setting.phi * _label_moments(setting).power
+    return replace(spike, widening=spread / spike.power)
 
 
 def slope_moments(sigma: Activation) -> tuple[float, float, float]:

@@ -15,6 +15,7 @@ from onestep_lib.step import (
     gradient_direction,
     gradient_spike,
     label_direction_error,
+    label_moments,
     measured_spike,
     measured_weight_spectrum,
     rank_one_error,
@@ -51,6 +52,26 @@ def z_scores(samples, expected):
     samples = np.asarray(samples)
     error = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
     return (samples.mean(axis=0) - expected) / error
+
+
+def test_label_moments_of_batches_whose_target_has_a_mean(deviation):
+    s, rng = Setting(n=1200, d=600, N=1, target=(0.7, 1, 0.5), noise=0.4), np.random.default_rng(3)
+    samples = []
+    for _ in range(40):
+        direction = sample_direction(s.d, rng)
+        X, y = sample_batch(s, s.n, direction, rng)
+        b = X.T @ y / s.n
+        samples.append([np.mean(y**2), b @ b, b @ direction / np.linalg.norm(b)])
+    found = label_moments(s.target, s.noise, s.phi)
+    expected = [found.power, found.direction, found.alignment]
+    deviation("step.label_moments", "batches", np.mean(samples, axis=0), expected)
+    assert np.all(np.abs(z_scores(samples, expected)) < 4)
+
+
+def test_label_moments_without_labels_or_noise():
+    assert label_moments(Setting(n=1, d=1, N=1, target=(0.0,)).target, 0.0, 0.5).alignment == 0
+    linear = label_moments(Setting(n=1, d=1, N=1).target, 0.0, 1e-30)
+    assert (linear.direction, linear.alignment) == (1, 1)
 
 
 @pytest.mark.parametrize("entry", entries("bbp_weights"), ids=lambda e: f"{e['act']}-{e['theta']:.2f}")
