@@ -12,7 +12,7 @@ from scipy.interpolate import CubicSpline
 
 from onestep_lib.conditional_means import feature_means
 from onestep_lib.hermite import gaussian_mean
-from onestep_lib.network import Network
+from onestep_lib.network import Network, one_step_map
 from onestep_lib.step import SteppedNetwork
 
 __all__ = ["conditional_gaussian_features"]
@@ -21,6 +21,7 @@ __all__ = ["conditional_gaussian_features"]
 _SPACING = 0.05
 
 
+@one_step_map
 def conditional_gaussian_features(network: Network, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     r"""Return the conditional Gaussian equivalent of the features after one step.
 
@@ -53,7 +54,7 @@ def conditional_gaussian_features(network: Network, X: np.ndarray, rng: np.rando
 
 def _split(network: Network, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The coordinates kappa, the spikes u_j and the bulk rows."""
-    if not isinstance(network, SteppedNetwork) or network.step == 0:
+    if not isinstance(network, SteppedNetwork) or network.step == 0 or not network.direction.any():
         return np.zeros(X.shape[0]), np.zeros(network.readout.size), network.weights
     sigma, size = network.activation, float(np.linalg.norm(network.direction))
     if sigma.derivative is None:

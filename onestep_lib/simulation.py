@@ -16,11 +16,11 @@ from tqdm.auto import tqdm
 
 from onestep_lib._checks import check_count, check_generator
 from onestep_lib.data import sample_batch, sample_direction, sample_inputs
-from onestep_lib.network import Network, gradient_steps, initial_network
+from onestep_lib.network import FeatureMap, Network, gradient_steps, initial_network, require_covered
 from onestep_lib.ridge import RidgePath, ridge_path, streamed_ridge_path
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.step import take_steps
-from onestep_lib.surrogates import FEATURES, FeatureMap
+from onestep_lib.surrogates import FEATURES
 
 __all__ = ["Draws", "simulate", "simulate_spectrum"]
 
@@ -47,7 +47,8 @@ def simulate(
     repeats : int
         Independent repeats, at least 2.
     features : str or callable
-        A name in `onestep_lib.surrogates.FEATURES`, or a feature map of the same signature.
+        A name in `onestep_lib.surrogates.FEATURES`, or a feature map of the same signature. One that
+        `onestep_lib.network.one_step_map` marks is refused for the settings that it does not describe.
     test_size : int, optional
         Number of test inputs a repeat (default: the larger of 2000 and 2n). They are streamed, so
         memory does not grow with it. The label noise enters the test loss by its exact variance.
@@ -86,18 +87,13 @@ def simulate_spectrum(
 
 
 def _feature_map(features: str | FeatureMap, setting: Setting) -> FeatureMap:
-    if callable(features):
-        return features
-    if features not in FEATURES:
+    if not callable(features) and not (isinstance(features, str) and features in FEATURES):
         raise ValueError(
             f"features must be one of {', '.join(map(repr, FEATURES))} or a feature map, got {features!r}"
         )
-    if setting.updates > 1 and features not in ("network", "gaussian_equivalent"):
-        raise ValueError(
-            f"updates must be 1 for features={features!r}, which describes the network after one step, "
-            f"got {setting.updates}"
-        )
-    return FEATURES[features]
+    feature_map = features if callable(features) else FEATURES[features]
+    require_covered(feature_map, setting)
+    return feature_map
 
 
 class Draws:

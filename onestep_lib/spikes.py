@@ -42,7 +42,6 @@ sample_side              t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -51,7 +50,7 @@ from scipy.special import factorial, factorial2
 from onestep_lib._checks import check_count, check_matrix, check_vector
 from onestep_lib.gaussian_equivalence import Resolvent
 from onestep_lib.hermite import hermite, monomial_to_hermite
-from onestep_lib.network import Network, features
+from onestep_lib.network import FeatureMap, Network, features, one_step_map
 from onestep_lib.settings import Setting
 from onestep_lib.spectra import operator_norm
 from onestep_lib.step import Spike, SteppedNetwork, gradient_spike
@@ -67,9 +66,9 @@ __all__ = [
     "spike_norms",
 ]
 
-FeatureMap = Callable[[Network, np.ndarray, np.random.Generator], np.ndarray]
-
 _ABSENT = 1e-12
+# The gradient of a raw network depends on W_0.
+_OUTPUTS = ("centred", "scaled")
 
 
 def spike_level(exponent: float) -> int:
@@ -101,7 +100,7 @@ def spike_coefficients(setting: Setting, level: int) -> np.ndarray:
 def require_spikes(setting: Setting) -> None:
     """Raise where the formulas of this module do not hold."""
     setting.require_theory()
-    if setting.output == "raw":
+    if setting.output not in _OUTPUTS:
         raise ValueError(
             "output must be 'centred' or 'scaled' here: the gradient of a raw network depends on W_0"
         )
@@ -244,13 +243,17 @@ def spike_norms(setting: Setting, level: int) -> np.ndarray:
     return np.abs(c) * np.sqrt(setting.N) * (r / np.sqrt(setting.N)) ** orders * moment * neurons
 
 
-def _powers(network: SteppedNetwork, X: np.ndarray, level: int, widened: bool) -> np.ndarray:
-    """The polynomials of kappa that the spikes k = 1, ..., l have, shape (n, l)."""
-    size = np.linalg.norm(network.direction)
-    kappa = X @ network.direction / size
-    scale = np.sqrt(factorial(np.arange(level + 1)))
-    basis = power_basis(level, _measured_widening(network) if widened else 0.0) / scale
-    return (basis @ hermite(level, kappa))[1:].T
+def _rows(network: SteppedNetwork, level: int, widened: bool) -> np.ndarray:
+    """Rows k = 1, ..., l of `power_basis`, shape (l, l + 1)."""
+    return power_basis(level, _measured_widening(network) if widened else 0.0)[1:]
+
+
+def _powers(network: SteppedNetwork, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The polynomials of kappa whose coordinates are the rows, at the inputs, shape (n, len(rows))."""
+    level = rows.shape[1] - 1
+    # Without labels there is no direction, and a spike of size 0.
+    kappa = X @ network.direction / (np.linalg.norm(network.direction) or 1.0)
+    return (rows / np.sqrt(factorial(np.arange(level + 1))) @ hermite(level, kappa)).T
 
 
 def _measured_widening(network: SteppedNetwork) -> float:
@@ -271,7 +274,7 @@ def _spike_terms(
     c = sigma.coefficients(level)
     size = c[1] * network.step * np.linalg.norm(network.direction)
     neurons = c[1:] * network.readout[:, None] ** orders
-    return size**orders * _powers(network, X, level, widened), neurons
+    return size**orders * _powers(network, X, _rows(network, level, widened)), neurons
 
 
 def _spiked(
@@ -295,23 +298,29 @@ def spike_features(level: int, widened: bool = False) -> FeatureMap:
     widened : bool
         Use the spikes of the exact step, with the widening q measured on the rows of the draw.
     """
-    return partial(_spiked, level=check_count("level", level), widened=widened)
+    return one_step_map(partial(_spiked, level=check_count("level", level), widened=widened), _OUTPUTS)
 
 
 def _infinitely_spiked(
     network: Network, X: np.ndarray, rng: np.random.Generator, level: int, widened: bool
 ) -> np.ndarray:
-    if not isinstance(network, SteppedNetwork):
-        raise ValueError("step must be > 0: without a step there is no direction for the spikes")
+    if not isinstance(network, SteppedNetwork) or network.step == 0 or not network.direction.any():
+        raise ValueError("step must be > 0, on labels not all 0: without a step there is no direction")
+    if np.ptp(np.abs(network.readout)) == 0:
+        raise ValueError("readout must be 'gaussian' for infinite spikes: those of signs share one vector")
     base = features(network.initial.weights, X, network.activation)
     c, orders = network.activation.coefficients(level), np.arange(1, level + 1)
     present = np.abs(c[1:]) > _ABSENT
+    if not present[0]:
+        raise ValueError(
+            f"activation must have c_1 != 0: the gradient of {network.activation.name!r} has no spike"
+        )
     basis, _ = np.linalg.qr(network.readout[:, None] ** orders[present])
     # Ridge charges nothing for a column of infinite scale. Orthonormal columns (in the population) need a
     # scale of 1e3 for 8 digits; a larger one would drown the bulk in its rounding.
-    rows = power_basis(level, _measured_widening(network) if widened else 0.0)[1:][present]
+    rows = _rows(network, level, widened)[present]
     mix = np.linalg.inv(np.linalg.cholesky(rows @ rows.T))
-    free = 1e3 * _powers(network, X, level, widened)[:, present] @ mix.T
+    free = 1e3 * _powers(network, X, rows) @ mix.T
     return np.hstack([base - (base @ basis) @ basis.T, free])
 
 
@@ -320,14 +329,17 @@ def infinite_spike_features(level: int, widened: bool = False) -> FeatureMap:
 
     The columns :math:`\kappa^{\circ k}`, k = 1, ..., l, become free of penalty, and F_0 loses its part
     along :math:`a^{\circ k}`: the exact limit of ridge regression on F_l as every spike grows. Powers with
-    c_k = 0 have no spike. The step size does not matter, but must be positive.
+    c_k = 0 have no spike. The step size does not matter, but must be positive; the readout is Gaussian, since
+    the powers of signs share one vector.
 
     Parameters
     ----------
     level, widened
         As in `spike_features`.
     """
-    return partial(_infinitely_spiked, level=check_count("level", level), widened=widened)
+    return one_step_map(
+        partial(_infinitely_spiked, level=check_count("level", level), widened=widened), _OUTPUTS
+    )
 
 
 def spike_error(network: SteppedNetwork, X: np.ndarray, level: int, widened: bool = False) -> float:

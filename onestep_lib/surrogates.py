@@ -8,17 +8,13 @@ gradient's direction.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from onestep_lib.conditional_gaussian import conditional_gaussian_features
-from onestep_lib.network import Network, features
+from onestep_lib.network import FeatureMap, Network, features
 from onestep_lib.spikes import infinite_spike_features, spike_features
 
 __all__ = ["FEATURES", "gaussian_equivalent_features", "network_features"]
-
-FeatureMap = Callable[[Network, np.ndarray, np.random.Generator], np.ndarray]
 
 
 def network_features(network: Network, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -1,6 +1,8 @@
 """Spikes in the features: the expansion, the rank-one parts, the outliers and their eigenvectors."""
 
 import json
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 from reference_activations import reference_activation
 from scipy.special import factorial, factorial2
 
-from onestep_lib import Activation, Setting, simulate
+from onestep_lib import Activation, Setting, simulate, simulate_spectrum
+from onestep_lib.conditional_gaussian import conditional_gaussian_features
 from onestep_lib.data import sample_batch, sample_direction, sample_inputs
 from onestep_lib.hermite import gaussian_mean, hermite, monomial_to_hermite
 from onestep_lib.network import features, initial_network
@@ -280,7 +283,7 @@ def test_large_outliers_are_those_of_the_spike_alone(deviation):
 
 def test_feature_maps_in_simulate():
     s = Setting(n=60, d=30, N=40, activation="softplus", step=[0.0, 2.0], noise=0.3)
-    rng = [np.random.default_rng(3) for _ in range(5)]
+    rng = [np.random.default_rng(3) for _ in range(4)]
     network = simulate(s, rng[0], repeats=2)
     spiked = simulate(s, rng[1], repeats=2, features="spikes_2")
     np.testing.assert_allclose(spiked.draws[..., 0], network.draws[..., 0])
@@ -289,12 +292,55 @@ def test_feature_maps_in_simulate():
     assert np.all(spiked.train[1] != network.train[1])
     still = simulate(s.replace(step=0.0), rng[2], repeats=2, features=spike_features(1))
     np.testing.assert_allclose(still.draws, network.draws[..., 0])
-    with pytest.raises(ValueError, match="step must be > 0"):
-        simulate(s.replace(step=0.0), rng[3], repeats=2, features=infinite_spike_features(1))
-    with pytest.raises(ValueError, match="updates must be 1"):
-        simulate(s.replace(updates=2), rng[3], repeats=2, features="spikes_2")
-    few = simulate(s, rng[4], repeats=2, features="infinite_spikes_2", jobs=2)
+    few = simulate(s.replace(step=[1.0, 2.0]), rng[3], repeats=2, features="infinite_spikes_2", jobs=2)
     np.testing.assert_allclose(few.train[0], few.train[1])
+
+
+@pytest.mark.parametrize("features", [spike_features(2), infinite_spike_features(1), "spikes_2",
+                                      "conditional_gaussian", conditional_gaussian_features])  # fmt: skip
+@pytest.mark.parametrize("call", [partial(simulate, repeats=2), simulate_spectrum])
+def test_maps_of_one_step_refuse_several(call, features):
+    s = Setting(n=20, d=10, N=15, step=1.0)
+    call(s, np.random.default_rng(0), features=features)
+    with pytest.raises(ValueError, match="updates must be 1 for features that describe .* got 2"):
+        call(s.replace(updates=2), np.random.default_rng(0), features=features)
+
+
+@pytest.mark.parametrize("features", [spike_features(2), infinite_spike_features(1), "spikes_2"])
+def test_spikes_refuse_a_raw_network(features):
+    s = Setting(n=20, d=10, N=15, step=1.0, output="raw")
+    with pytest.raises(ValueError, match="output must be 'centred' or 'scaled' .* got 'raw'"):
+        simulate(s, np.random.default_rng(0), repeats=2, features=features)
+
+
+def test_a_map_without_a_mark_takes_every_setting():
+    s = Setting(n=20, d=10, N=15, step=1.0, output="raw", updates=2)
+    simulate(s, np.random.default_rng(0), repeats=2, features=lambda network, X, rng: X @ network.weights.T)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"step": 0.0}, "step must be > 0"),
+        ({"step": [0.0, 2.0]}, "step must be > 0"),
+        ({"target": (0.0,)}, "step must be > 0, on labels not all 0"),
+        ({"readout": "signs"}, "readout must be 'gaussian'"),
+        ({"activation": "he2"}, "activation must have c_1 != 0"),
+    ],
+)
+def test_infinite_spikes_refuse(changes, message):
+    s = Setting(n=20, d=10, N=15, step=1.0).replace(**changes)
+    with pytest.raises(ValueError, match=message):
+        simulate(s, np.random.default_rng(0), repeats=2, features=infinite_spike_features(2))
+
+
+@pytest.mark.parametrize("features", [spike_features(2, widened=True), conditional_gaussian_features])
+def test_without_labels_there_is_no_spike(features):
+    s = Setting(n=20, d=10, N=15, step=1.0)
+    network, X, _, _ = draw(s, np.random.default_rng(0))
+    still = replace(network, weights=network.initial.weights, direction=np.zeros(s.d))
+    expected = features(network.initial, X, np.random.default_rng(1))
+    np.testing.assert_array_equal(features(still, X, np.random.default_rng(1)), expected)
 
 
 @pytest.mark.parametrize("level", [1, 2, 4])
