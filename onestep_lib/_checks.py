@@ -15,9 +15,11 @@ __all__ = [
     "check_matrix",
     "check_nonnegative",
     "check_number",
+    "check_path",
     "check_positive",
     "check_real",
     "check_same_length",
+    "check_unit_vector",
     "check_vector",
 ]
 
@@ -80,6 +82,14 @@ def check_number(
     return float(check(name, value))
 
 
+def check_path(name: str, value: ArrayLike) -> np.ndarray:
+    """Return `value`, one number >= 0 or a non-empty sequence of them, as an array of shape () or (L,)."""
+    array = check_nonnegative(name, value)
+    if array.ndim > 1 or array.size == 0:
+        raise ValueError(f"{name} must be a number or a non-empty 1-D sequence, got shape {array.shape}")
+    return array
+
+
 def check_choice(name: str, value: object, allowed: Iterable[str]) -> str:
     """Return `value` if it is one of the strings in `allowed`, or raise."""
     options = tuple(allowed)
@@ -103,6 +113,15 @@ def check_vector(name: str, value: ArrayLike, length: int | None = None) -> np.n
     wanted = "a 1-D array" if length is None else f"a 1-D array of length {length}"
     if array.ndim != 1 or (length is not None and array.size != length):
         raise ValueError(f"{name} must be {wanted}, got shape {array.shape}")
+    return array
+
+
+def check_unit_vector(name: str, value: ArrayLike, length: int | None = None) -> np.ndarray:
+    """Return `value` as a `check_vector` of length 1 (to 1e-8), or raise."""
+    array = check_vector(name, value, length)
+    size = float(np.linalg.norm(array))
+    if abs(size - 1) > 1e-8:
+        raise ValueError(f"{name} must be a unit vector, got one of length {size:.9g}")
     return array
 
 

@@ -21,6 +21,7 @@ from onestep_lib._checks import (
     check_generator,
     check_matrix,
     check_nonnegative,
+    check_number,
     check_same_length,
     check_vector,
 )
@@ -62,7 +63,11 @@ class Network:
 
     def __post_init__(self) -> None:
         weights = check_matrix("weights", self.weights)
-        check_vector("readout", self.readout, weights.shape[0])
+        readout = check_vector("readout", self.readout, weights.shape[0])
+        if not isinstance(self.activation, Activation):
+            raise TypeError(f"activation must be an Activation, got {self.activation!r}")
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "readout", readout)
 
 
 FeatureMap = Callable[[Network, np.ndarray, np.random.Generator], np.ndarray]
@@ -189,7 +194,7 @@ def gradient_step(
     network: Network, X: np.ndarray, y: np.ndarray, step: float, output: str = "centred"
 ) -> Network:
     r"""Return the network with :math:`W_1=W_0+\eta G`, G from `first_layer_gradient`."""
-    eta = float(check_nonnegative("step", step))
+    eta = check_number("step", step, check_nonnegative)
     weights = network.weights + eta * first_layer_gradient(network, X, y, output)
     return replace(network, weights=weights)
 

@@ -28,7 +28,8 @@ from scipy.linalg import eigh, solve
 from onestep_lib._checks import (
     check_count,
     check_matrix,
-    check_nonnegative,
+    check_number,
+    check_path,
     check_positive,
     check_same_length,
     check_vector,
@@ -135,10 +136,7 @@ def streamed_ridge_path(
 
 
 def _one_path(ridges: ArrayLike) -> np.ndarray:
-    path = check_nonnegative("ridges", ridges)
-    if path.ndim > 1:
-        raise ValueError(f"ridges must be a number or a 1-D sequence, got shape {path.shape}")
-    return np.atleast_1d(path)
+    return np.atleast_1d(check_path("ridges", ridges))
 
 
 def _filters(values: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -195,7 +193,7 @@ def smoother(F: np.ndarray, ridge: float) -> np.ndarray:
         If F is not a matrix or the penalty is not one positive number.
     """
     F = check_matrix("F", F)
-    penalty = F.shape[0] * _one_positive("ridge", ridge)
+    penalty = F.shape[0] * check_number("ridge", ridge, check_positive)
     if F.shape[1] <= F.shape[0]:
         return F @ solve(F.T @ F + penalty * np.eye(F.shape[1]), F.T, assume_a="pos")
     gram = F @ F.T
@@ -246,10 +244,3 @@ def least_squares_inflation(n: int, width: int) -> float:
     if width >= n - 1:
         raise ValueError(f"width must be < n - 1 = {n - 1} for a finite expectation, got {width}")
     return (n - 1) / (n - width - 1)
-
-
-def _one_positive(name: str, value: float) -> float:
-    number = check_positive(name, value)
-    if number.ndim:
-        raise ValueError(f"{name} must be one number, got {value!r}")
-    return float(number)

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_choice, check_count, check_nonnegative, check_number
+from onestep_lib._checks import check_choice, check_count, check_nonnegative, check_number, check_path
 from onestep_lib.activations import Activation, Target
 from onestep_lib.activations import activation as as_activation
 from onestep_lib.activations import target as as_target
@@ -53,9 +53,7 @@ ScalarFunction = Callable[[np.ndarray], np.ndarray]
 
 
 def _path(name: str, value: ArrayLike) -> float | tuple[float, ...]:
-    array = check_nonnegative(name, value)
-    if array.ndim > 1 or array.size == 0:
-        raise ValueError(f"{name} must be a number or a non-empty 1-D sequence, got shape {array.shape}")
+    array = check_path(name, value)
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
@@ -175,14 +173,17 @@ class Setting:
         """The shape of every loss: steps.shape + ridges.shape."""
         return self.steps.shape + self.ridges.shape
 
-    def require_theory(self) -> None:
-        """Raise unless the theories' common assumptions hold: Gaussian-like inputs, one step, fresh data."""
+    def require_theory(self, stepped: bool = False) -> None:
+        """Raise unless the theories' common assumptions hold: Gaussian-like inputs, one step, fresh data.
+
+        `stepped` says that the theory describes a step whatever the setting's step sizes.
+        """
         if self.inputs not in THEORY_INPUTS:
             raise ValueError(
                 f"inputs must be one of {', '.join(map(repr, THEORY_INPUTS))} for a theory, got "
                 f"{self.inputs!r} (simulate it, and compare with the theory of Gaussian inputs)"
             )
-        if np.any(self.steps) and not (self.fresh and self.updates == 1):
+        if (stepped or np.any(self.steps)) and not (self.fresh and self.updates == 1):
             raise ValueError(
                 f"fresh must be True and updates 1 for a theory with a step, got fresh={self.fresh}, "
                 f"updates={self.updates}"

@@ -47,13 +47,13 @@ from functools import partial
 import numpy as np
 from scipy.special import factorial, factorial2
 
-from onestep_lib._checks import check_count, check_matrix, check_vector
+from onestep_lib._checks import check_count, check_matrix, check_number, check_vector
 from onestep_lib.gaussian_equivalence import Resolvent
 from onestep_lib.hermite import hermite, monomial_to_hermite
 from onestep_lib.network import FeatureMap, Network, features, one_step_map
 from onestep_lib.settings import Setting
 from onestep_lib.spectra import operator_norm
-from onestep_lib.step import Spike, SteppedNetwork, gradient_spike
+from onestep_lib.step import Spike, SteppedNetwork, check_stepped, check_widening, gradient_spike
 
 __all__ = [
     "infinite_spike_features",
@@ -81,7 +81,7 @@ def spike_level(exponent: float) -> int:
     exponent : float
         alpha, 0 <= alpha < 1/2: at 1/2 every power counts (the giant step).
     """
-    alpha = float(exponent)
+    alpha = check_number("exponent", exponent)
     if not 0 <= alpha < 0.5:
         raise ValueError(f"exponent must lie in [0, 1/2), got {exponent!r}")
     level = int(2 * alpha / (1 - 2 * alpha)) + 1
@@ -97,13 +97,25 @@ def spike_coefficients(setting: Setting, level: int) -> np.ndarray:
     return values
 
 
-def require_spikes(setting: Setting) -> None:
-    """Raise where the formulas of this module do not hold."""
-    setting.require_theory()
+def require_spikes(setting: Setting, stepped: bool = False) -> None:
+    """Raise where the formulas of this module do not hold; `stepped` as in `Setting.require_theory`."""
+    setting.require_theory(stepped)
+    setting.target.require_centred()
+    if stepped or np.any(setting.steps):
+        setting.activation.require_slope()
     if setting.output not in _OUTPUTS:
         raise ValueError(
             "output must be 'centred' or 'scaled' here: the gradient of a raw network depends on W_0"
         )
+
+
+def spike_or_limit(setting: Setting, spike: Spike | None) -> Spike:
+    """Return the spike, by default the limit for a step of rank one."""
+    if spike is None:
+        return gradient_spike(setting)
+    if not isinstance(spike, Spike):
+        raise TypeError(f"spike must be an onestep_lib.step.Spike or None, got {spike!r}")
+    return spike
 
 
 def power_basis(level: int, widening: float = 0.0) -> np.ndarray:
@@ -122,9 +134,10 @@ def power_basis(level: int, widening: float = 0.0) -> np.ndarray:
     -------
     ndarray, shape (l + 1, l + 1)
     """
-    orders = np.arange(level + 1)
+    orders = np.arange(check_count("level", level, minimum=0) + 1)
     missing = np.maximum(orders[:, None] - orders, 0)
-    return monomial_to_hermite(level) * (1 + widening) ** (missing / 2) * np.sqrt(factorial(orders))
+    lengthened = (1 + check_widening(widening)) ** (missing / 2)
+    return monomial_to_hermite(level) * lengthened * np.sqrt(factorial(orders))
 
 
 def readout_factor(setting: Setting, level: int, readout: np.ndarray | None = None) -> np.ndarray:
@@ -186,11 +199,11 @@ def spike_matrix(
     Raises
     ------
     ValueError
-        For a raw network, or a target with a mean.
+        For a raw network, a target with a mean, or a step of an activation without derivative.
     """
     require_spikes(setting)
     c, N = spike_coefficients(setting, level), setting.N
-    spike = gradient_spike(setting) if spike is None else spike
+    spike = spike_or_limit(setting, spike)
     factor = readout_factor(setting, level, readout)
     orders = np.arange(level + 1)
     r = c[1] * np.sqrt(spike.power) * setting.steps[..., None]
@@ -351,7 +364,14 @@ def spike_error(network: SteppedNetwork, X: np.ndarray, level: int, widened: boo
     X : ndarray, shape (n, d)
     level, widened
         As in `spike_features`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the network took no step, or X does not fit.
     """
+    check_stepped(network)
+    check_count("level", level)
     X = check_matrix("X", X, network.weights.shape[1])
     samples, neurons = _spike_terms(network, X, level, widened)
     stepped = features(network.weights, X, network.activation)

@@ -50,8 +50,15 @@ from scipy.special import factorial, factorial2
 from onestep_lib._checks import check_count
 from onestep_lib.gaussian_equivalence import Resolvent, random_features, resolvent
 from onestep_lib.settings import Losses, Setting
-from onestep_lib.spikes import power_basis, require_spikes, sample_side, spike_coefficients, spike_matrix
-from onestep_lib.step import Spike, gradient_spike
+from onestep_lib.spikes import (
+    power_basis,
+    require_spikes,
+    sample_side,
+    spike_coefficients,
+    spike_matrix,
+    spike_or_limit,
+)
+from onestep_lib.step import Spike
 
 __all__ = ["Gain", "finite_gain", "finite_staircase", "first_steps", "staircase", "staircase_gain"]
 
@@ -77,14 +84,18 @@ def _resolvent(setting: Setting) -> Resolvent:
     return resolvent(setting.phi, setting.psi, setting.ridges, sigma.c1**2, sigma.nonlinear_power)
 
 
-def _direction(setting: Setting, spike: Spike | None) -> Spike:
-    """The spike, if the setting has one that the formulas cover."""
-    require_spikes(setting)
+def _direction(setting: Setting, spike: Spike | None, infinite: bool = False) -> Spike:
+    """The spike, if the setting has one that the formulas cover, whatever its step sizes."""
+    require_spikes(setting, stepped=True)
+    if infinite and setting.readout == "signs":
+        raise ValueError(
+            "readout must be 'gaussian' for the staircase: for signs all even spikes share one vector"
+        )
     if setting.activation.c1 == 0:
         raise ValueError(
             f"activation must have c_1 != 0: the gradient of {setting.activation.name!r} has no spike"
         )
-    return gradient_spike(setting) if spike is None else spike
+    return spike_or_limit(setting, spike)
 
 
 def _signal(setting: Setting, level: int, alignment: float) -> np.ndarray:
@@ -161,7 +172,8 @@ def staircase_gain(setting: Setting, level: int, spike: Spike | None = None) -> 
     Parameters
     ----------
     setting : Setting
-        With ridge > 0, a Gaussian readout, and a centred or scaled network.
+        With ridge > 0, a Gaussian readout, a centred or scaled network, an activation with a derivative,
+        and one step on fresh data.
     level : int
         The number of spikes l >= 1.
     spike : Spike, optional
@@ -179,11 +191,7 @@ def staircase_gain(setting: Setting, level: int, spike: Spike | None = None) -> 
         As in `onestep_lib.gaussian_equivalence.resolvent`.
     """
     check_count("level", level)
-    direction = _direction(setting, spike)
-    if setting.readout == "signs":
-        raise ValueError(
-            "readout must be 'gaussian' for the staircase: for signs all even spikes share one vector"
-        )
+    direction = _direction(setting, spike, infinite=True)
     bulk = _resolvent(setting)
     powers = np.flatnonzero(spike_coefficients(setting, level)[1:]) + 1
     t, dt = (side[..., :-1] for side in sample_side(bulk, setting.n / setting.N, level))
@@ -220,7 +228,7 @@ def finite_gain(
     Parameters
     ----------
     setting : Setting
-        With ridge > 0 and a centred or scaled network.
+        As in `staircase_gain`, but with either readout.
     level : int
         The number of spikes l >= 1.
     spike : Spike, optional
@@ -280,7 +288,7 @@ def first_steps(setting: Setting, spike: Spike | None = None) -> tuple[Gain, Gai
 
     Parameters and errors are those of `staircase_gain`.
     """
-    spike = _direction(setting, spike)
+    spike = _direction(setting, spike, infinite=True)
     if setting.activation.c2 == 0:
         raise ValueError(f"activation must have c_2 != 0 for a second step, got {setting.activation.name!r}")
     bulk, k, target = _resolvent(setting), setting.n / setting.N, setting.target

@@ -66,8 +66,10 @@ from onestep_lib._checks import (
     check_matrix,
     check_nonnegative,
     check_number,
+    check_path,
     check_positive,
-    check_real,
+    check_same_length,
+    check_unit_vector,
     check_vector,
 )
 from onestep_lib.activations import Activation, Target
@@ -115,12 +117,31 @@ class SteppedNetwork(Network):
     direction: np.ndarray
     step: float
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.initial, Network):
+            raise TypeError(f"initial must be a Network, got {self.initial!r}")
+        direction = check_vector("direction", self.direction, self.weights.shape[1])
+        object.__setattr__(self, "direction", direction)
+        check_number("step", self.step, check_nonnegative)
+
+
+def check_stepped(network: Network) -> SteppedNetwork:
+    """Return the network if it remembers its step, or raise."""
+    if not isinstance(network, SteppedNetwork):
+        raise TypeError(
+            "network must be a SteppedNetwork, as onestep_lib.step.take_steps yields it, "
+            f"got a {type(network).__name__}"
+        )
+    return network
+
 
 def gradient_direction(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
     r"""Return :math:`b=X^\top r/n`, shape (d,), r the residual of `onestep_lib.network.residual`.
 
     For a centred network :eq:`eq-batch-direction`.
     """
+    X = check_matrix("X", X)
     return X.T @ residual(network, X, y, output) / X.shape[0]
 
 
@@ -144,7 +165,7 @@ def take_steps(
     """
     gradient = first_layer_gradient(network, X, y, output)
     direction = gradient_direction(network, X, y, output)
-    for step in np.atleast_1d(check_nonnegative("steps", steps)):
+    for step in np.atleast_1d(check_path("steps", steps)):
         weights = network.weights + step * gradient
         yield SteppedNetwork(weights, network.readout, network.activation, network, direction, float(step))
 
@@ -161,11 +182,20 @@ def rank_one_error(gradient: np.ndarray, network: Network, direction: np.ndarray
         The network before the step.
     direction : ndarray, shape (d,)
         The direction b.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, or the gradient is 0.
     """
     gradient = check_matrix("gradient", gradient, network.weights.shape[1])
+    check_same_length("gradient", gradient, "the network's weights", network.weights)
     direction = check_vector("direction", direction, network.weights.shape[1])
+    size = operator_norm(gradient)
+    if size == 0:
+        raise ValueError("gradient must not be 0: it has no relative error")
     rank_one = network.activation.c1 * np.outer(network.readout, direction)
-    return operator_norm(gradient - rank_one) / operator_norm(gradient)
+    return operator_norm(gradient - rank_one) / size
 
 
 @dataclass(frozen=True)
@@ -188,11 +218,18 @@ class Spike:
     widening: float = 0.0
 
     def __post_init__(self) -> None:
-        check_positive("power", self.power)
-        if abs(check_real("alignment", self.alignment)) > 1 + 1e-12:
+        check_number("power", self.power, check_positive)
+        if abs(check_number("alignment", self.alignment)) > 1 + 1e-12:
             raise ValueError(f"alignment must lie in [-1, 1], got {self.alignment!r}")
-        if check_real("widening", self.widening) < -1:
-            raise ValueError(f"widening must be >= -1, got {self.widening!r}")
+        check_widening(self.widening)
+
+
+def check_widening(value: float) -> float:
+    """Return a widening q, or raise: 1 + q is a squared length."""
+    widening = check_number("widening", value)
+    if widening < -1:
+        raise ValueError(f"widening must be >= -1, got {value!r}")
+    return widening
 
 
 @dataclass(frozen=True)
@@ -321,10 +358,18 @@ def slope_moments(sigma: Activation) -> tuple[float, float, float]:
 
 
 def measured_spike(direction: np.ndarray, target_direction: np.ndarray) -> Spike:
-    """Return |b|^2 and the alignment of one draw of b (shape (d,)) with beta_* (shape (d,))."""
+    """Return |b|^2 and the alignment of one draw of b (shape (d,)) with beta_* (shape (d,)).
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, b is 0, or beta_* is not a unit vector.
+    """
     direction = check_vector("direction", direction)
-    target_direction = check_vector("target_direction", target_direction, direction.size)
+    target_direction = check_unit_vector("target_direction", target_direction, direction.size)
     power = float(direction @ direction)
+    if power == 0:
+        raise ValueError("direction must not be 0: it has no alignment")
     return Spike(power, float(direction @ target_direction) / np.sqrt(power))
 
 
@@ -348,9 +393,11 @@ class WeightSpectrum:
     Parameters
     ----------
     edge : float
-        The right end of the bulk of singular values (of one draw: the second singular value).
+        The right end of the bulk of singular values (of one draw: the second singular value, 0 if there is
+        only one).
     threshold : float
-        The step size at which an outlier leaves the bulk; inf if none does.
+        The step size at which an outlier leaves the bulk; inf if none does. Of one draw, at one step size,
+        it is unknown: nan.
     outlier : float or ndarray
         The largest singular value; the edge where there is no outlier.
     readout, direction, target : float or ndarray
@@ -385,8 +432,9 @@ def weight_spectrum(setting: Setting) -> WeightSpectrum:
     Raises
     ------
     ValueError
-        As in `gradient_spike`.
+        As in `gradient_spike`, or for an activation without derivative.
     """
+    setting.activation.require_slope()
     spike, power = gradient_spike(setting), _noise_power(setting)
     c, c1_sq, eta = setting.N / setting.d, setting.activation.c1**2, setting.steps
     raw = float(setting.output == "raw")
@@ -414,11 +462,43 @@ def measured_weight_spectrum(network: SteppedNetwork, target_direction: np.ndarr
     ----------
     network : SteppedNetwork
     target_direction : ndarray, shape (d,)
-        beta_*.
+        beta_*, a unit vector.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the network took no step, beta_* does not fit, or the readout or the direction b is 0.
     """
-    start = np.random.default_rng(0).standard_normal(min(network.weights.shape))
-    left, values, right = svds(network.weights, k=2, v0=start)
-    top, edge = int(np.argmax(values)), float(values.min())
-    pairs = ((left[:, top], network.readout), (right[top], network.direction), (right[top], target_direction))
-    overlaps = (float((u @ v) ** 2 / (v @ v)) for u, v in pairs)
-    return WeightSpectrum(edge, np.nan, float(values[top]), *overlaps)
+    check_stepped(network)
+    target_direction = check_unit_vector("target_direction", target_direction, network.weights.shape[1])
+    left, values, right = _top_singular(network.weights)
+    return WeightSpectrum(
+        edge=float(values[1]) if values.size > 1 else 0.0,
+        threshold=np.nan,
+        outlier=float(values[0]),
+        readout=_overlap(left[:, 0], "readout", network.readout),
+        direction=_overlap(right[0], "direction", network.direction),
+        target=_overlap(right[0], "target_direction", target_direction),
+    )
+
+
+# Lanczos asks for fewer vectors than the matrix has; a matrix this small costs nothing whole.
+_WHOLE = 20
+
+
+def _top_singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The largest singular values, at least two where there are, in falling order, and their vectors."""
+    if min(matrix.shape) <= _WHOLE:
+        return np.linalg.svd(matrix, full_matrices=False)
+    start = np.random.default_rng(0).standard_normal(min(matrix.shape))
+    left, values, right = svds(matrix, k=2, v0=start)
+    order = np.argsort(-values)
+    return left[:, order], values[order], right[order]
+
+
+def _overlap(u: np.ndarray, name: str, v: np.ndarray) -> float:
+    """The squared cosine of a unit vector u and v."""
+    power = float(v @ v)
+    if power == 0:
+        raise ValueError(f"{name} must not be 0: it has no overlap")
+    return float((u @ v) ** 2) / power

@@ -371,7 +371,12 @@ def test_infinite_spikes_are_free_of_penalty(level):
 )
 def test_outliers_at_extremes(sizes, slope, rest, mean, step, level):
     n, d, N = sizes
-    sigma = Activation("mixture", lambda x: mean + slope * x + rest * (x**2 + x**3 / 4 - 1))
+    sigma = Activation(
+        "mixture",
+        lambda x: mean + slope * x + rest * (x**2 + x**3 / 4 - 1),
+        (),
+        lambda x: slope + rest * (2 * x + 3 / 4 * x**2),
+    )
     s = Setting(n=n, d=d, N=N, activation=sigma, step=step, **COMMON)
     found = outliers(s, level)
     assert np.all(found.values > feature_law(s).edge * (1 - 1e-9))

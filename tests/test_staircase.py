@@ -2,6 +2,7 @@
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 
 import mpmath
@@ -144,8 +145,12 @@ VARIANTS = [
     {"activation": "centred softplus"},
     {"activation": "centred softplus", "rows": "spherical"},
     {"activation": "centred softplus", "inputs": "spherical"},
-    # A mean small enough that the constant part is of order 1: alpha, beta and gamma all matter.
-    {"activation": Activation("shifted", lambda x: np.tanh(x + 0.7) - 0.3732)},
+    # A mean small enough that the constant part is of order 1: all three constant parts matter.
+    {
+        "activation": Activation(
+            "shifted", lambda x: np.tanh(x + 0.7) - 0.3732, (), lambda x: 1 - np.tanh(x + 0.7) ** 2
+        )
+    },
 ]
 
 
@@ -391,7 +396,12 @@ def test_gains_simulation_in_the_limit(name, changes, level, steps, deviation):
 )
 def test_extremes(sizes, equal, slope, rest, mean, ridge, noise, step, level):
     n, d, N = sizes
-    sigma = Activation("mixture", lambda x: mean + slope * x + rest * (x**2 + x**3 / 4 - 1))
+    sigma = Activation(
+        "mixture",
+        lambda x: mean + slope * x + rest * (x**2 + x**3 / 4 - 1),
+        (),
+        lambda x: slope + rest * (2 * x + 3 / 4 * x**2),
+    )
     s = Setting(
         n=n,
         d=d,
@@ -433,23 +443,41 @@ def test_speed():
         assert seconds < 3
 
 
+STEPS = {
+    f.__name__: partial(f, level=1) for f in (staircase, staircase_gain, finite_staircase, finite_gain)
+} | {"first_steps": first_steps}
+
+
+@pytest.mark.parametrize("spike", [None, Spike(1.0, 0.5, 0.2)], ids=["limit", "given"])
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"output": "raw"}, "output must be 'centred' or 'scaled'"),
+        ({"inputs": "rademacher"}, "inputs must be one of"),
+        ({"fresh": False}, "fresh must be True"),
+        ({"updates": 2}, "updates 1 for a theory with a step, got .*updates=2"),
+        ({"readout": "signs"}, "readout must be 'gaussian'"),
+        ({"activation": "he2"}, "activation must have c_1 != 0"),
+        ({"activation": "sign"}, "activation must have a derivative"),
+        ({"ridge": 0.0}, "ridge must be > 0"),
+        ({"target": (1.0, 1.0)}, "mean zero"),
+    ],
+)
+def test_every_staircase_refuses(changes, message, name, spike):
+    s = Setting(n=20, d=10, N=15, activation="softplus", **COMMON).replace(**changes)
+    if "readout" in changes and name.startswith("finite"):
+        STEPS[name](s, spike=spike)
+        return
+    with pytest.raises(ValueError, match=message):
+        STEPS[name](s, spike=spike)
+
+
 def test_errors():
     s = Setting(n=20, d=10, N=15, activation="softplus", **COMMON)
-    with pytest.raises(ValueError, match="output must be 'centred' or 'scaled'"):
-        staircase(s.replace(output="raw"), 1)
-    with pytest.raises(ValueError, match="inputs must be one of"):
-        finite_staircase(s.replace(inputs="rademacher"), 1)
-    with pytest.raises(ValueError, match="fresh must be True"):
-        finite_staircase(s.replace(step=1.0, fresh=False), 1)
-    with pytest.raises(ValueError, match="readout must be 'gaussian'"):
-        staircase(s.replace(readout="signs"), 1)
-    with pytest.raises(ValueError, match="activation must have c_1 != 0"):
-        finite_staircase(s.replace(activation="he2"), 2)
     with pytest.raises(ValueError, match="activation must have c_2 != 0"):
         first_steps(s.replace(activation="tanh"))
-    with pytest.raises(ValueError, match="ridge must be > 0"):
-        staircase(s.replace(ridge=0.0), 1)
-    with pytest.raises(ValueError, match="mean zero"):
-        staircase(s.replace(target=(1.0, 1.0)), 1)
     with pytest.raises(ValueError, match="level must be an integer >= 1"):
         staircase(s, 0)
+    with pytest.raises(TypeError, match="spike must be an onestep_lib.step.Spike or None, got 0.5"):
+        finite_staircase(s, 1, 0.5)
