@@ -33,13 +33,13 @@ def check_count(name: str, value: object, minimum: int = 1) -> int:
     return int(value)
 
 
-def check_real(name: str, value: ArrayLike) -> np.ndarray:
-    """Return `value` as a finite float64 array, or raise."""
+def check_real(name: str, value: ArrayLike, infinite: bool = False) -> np.ndarray:
+    """Return `value` as a float64 array of finite numbers (or also infinite ones), or raise."""
     array = _as_float(value)
     if array is None:
         raise TypeError(f"{name} must be a real number or an array of them, got {value!r}")
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} must be finite, got {value!r}")
+    if np.any(np.isnan(array) if infinite else ~np.isfinite(array)):
+        raise ValueError(f"{name} must {'not be nan' if infinite else 'be finite'}, got {value!r}")
     return array
 
 

@@ -31,14 +31,22 @@ arXiv 2205.01445, sections 1 and 2; Mei and Montanari, arXiv 1908.05355, section
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_choice, check_count, check_positive
+from onestep_lib._checks import (
+    check_choice,
+    check_count,
+    check_nonnegative,
+    check_number,
+    check_path,
+    check_positive,
+    check_real,
+)
 from onestep_lib.settings import Losses, Setting
 
 __all__ = [
@@ -75,7 +83,7 @@ class Convention:
     noisy_test : bool
         Whether its test loss includes the label noise.
     fixed : dict
-        Fields of `Setting` that the paper fixes.
+        Fields of `Setting` that the paper fixes, beside one update on fresh data.
     """
 
     source: str
@@ -142,20 +150,53 @@ def _convention(name: str) -> Convention:
     return CONVENTIONS[check_choice("convention", name, CONVENTIONS)]
 
 
+def _require(convention: str, setting: Setting) -> Convention:
+    """Return the convention if it can express the setting, or raise."""
+    rule = _convention(convention)
+    for name, wanted in ({"fresh": True, "updates": 1} | rule.fixed).items():
+        if getattr(setting, name) != wanted:
+            raise ValueError(
+                f"{name} must be {wanted!r} in the convention {convention!r}, got {getattr(setting, name)!r}"
+            )
+    if rule.step_factor is None and np.any(setting.steps):
+        raise ValueError(f"step must be 0 in the convention {convention!r}, got {setting.step!r}")
+    return rule
+
+
+def _ratios(problem: PaperProblem, rule: Convention) -> dict[str, float]:
+    """The two ratios, if these are the ones the paper names."""
+    names = {rule.samples, rule.width}
+    if not isinstance(problem.ratios, Mapping) or set(problem.ratios) != names:
+        wanted = " and ".join(sorted(names))
+        raise ValueError(
+            f"ratios must be {wanted} in the convention {problem.convention!r}, got {problem.ratios!r}"
+        )
+    return {name: check_number(name, value, check_positive) for name, value in problem.ratios.items()}
+
+
+def _of_setting(name: str, value: np.ndarray, setting: Setting) -> np.ndarray:
+    """`value` in the shape of the setting's losses, or raise."""
+    try:
+        return np.broadcast_to(value, setting.shape)
+    except ValueError:
+        raise ValueError(
+            f"{name} must have the shape {setting.shape} of the setting's losses, got shape {value.shape}"
+        ) from None
+
+
 def problem_in(convention: str, setting: Setting) -> PaperProblem:
     """Return the setting's numbers in a paper's notation.
 
     Raises
     ------
     ValueError
-        For an unknown convention, or a step in a paper that takes none.
+        For an unknown convention, or a setting that it cannot express: a step in a paper that takes none,
+        another value of a field that the paper fixes.
     """
-    rule = _convention(convention)
-    if rule.step_factor is None and np.any(setting.steps):
-        raise ValueError(f"step must be 0 in the convention {convention!r}, got {setting.step!r}")
+    rule = _require(convention, setting)
     power = -1.0 if rule.inverted else 1.0
     ratios = {rule.samples: (setting.n / setting.d) ** power, rule.width: (setting.N / setting.d) ** power}
-    factor = 0.0 if rule.step_factor is None else rule.step_factor(setting)
+    factor = 1.0 if rule.step_factor is None else rule.step_factor(setting)
     penalty = setting.ridges * rule.penalty_factor(setting)
     return PaperProblem(convention, ratios, penalty[()], (setting.steps * factor)[()])
 
@@ -171,25 +212,27 @@ def setting_from(problem: PaperProblem, d: int, **fields: Any) -> Setting:
     **fields
         Other fields of `Setting` (activation, target, noise, readout, ...); those the paper fixes may be
         left out.
+
+    Raises
+    ------
+    ValueError
+        For ratios that are not the paper's two, a negative penalty or step, or as in `problem_in`.
     """
     rule = _convention(problem.convention)
-    d = check_count("d", d)
+    ratios = _ratios(problem, rule)
+    penalty, step = check_path("penalty", problem.penalty), check_path("step", problem.step)
     power = -1.0 if rule.inverted else 1.0
-    names = (rule.samples, rule.width)
-    n, N = (round(d * float(check_positive(name, problem.ratios[name])) ** power) for name in names)
+    n, N = (round(check_count("d", d) * ratios[name] ** power) for name in (rule.samples, rule.width))
     bare = Setting(n=n, d=d, N=N, **{**rule.fixed, **fields})
-    factor = 0.0 if rule.step_factor is None else 1 / rule.step_factor(bare)
-    ridge = np.asarray(problem.penalty) / rule.penalty_factor(bare)
-    return bare.replace(ridge=_plain(ridge), step=_plain(np.asarray(problem.step) * factor))
-
-
-def _plain(values: np.ndarray) -> Any:
-    return values.tolist()
+    factor = 1.0 if rule.step_factor is None else rule.step_factor(bare)
+    setting = bare.replace(ridge=penalty / rule.penalty_factor(bare), step=step / factor)
+    _require(problem.convention, setting)
+    return setting
 
 
 def losses_in(convention: str, losses: Losses, setting: Setting) -> PaperLosses:
-    """Return the losses as a paper defines them."""
-    rule = _convention(convention)
+    """Return the losses as a paper defines them; errors are those of `problem_in`."""
+    rule = _require(convention, setting)
     training = losses.objective if rule.penalised_training else losses.train
     return PaperLosses(training, losses.test if rule.noisy_test else losses.test - setting.noise**2)
 
@@ -204,9 +247,19 @@ def losses_from(convention: str, losses: PaperLosses, setting: Setting, power: A
     setting : Setting
     power : array_like
         :math:`|\hat a|^2` in the library's normalisation, which a paper's training loss does not tell.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For losses or a power that are no numbers of the setting's shape, a negative power, or as in
+        `problem_in`.
     """
-    rule = _convention(convention)
-    penalty = setting.ridges * np.asarray(power)
-    train = losses.training - penalty if rule.penalised_training else np.asarray(losses.training)
-    test = losses.test if rule.noisy_test else losses.test + setting.noise**2
-    return Losses(train, test, train + penalty)
+    rule = _require(convention, setting)
+    training = _of_setting("training", check_real("training", losses.training), setting)
+    # Infinite where an unpenalised fit begins to interpolate.
+    test = _of_setting("test", check_real("test", losses.test, infinite=True), setting)
+    penalty = setting.ridges * _of_setting("power", check_nonnegative("power", power), setting)
+    train = training - penalty if rule.penalised_training else training
+    if not rule.noisy_test:
+        test = test + setting.noise**2
+    return Losses(train[()], test[()], (train + penalty)[()])

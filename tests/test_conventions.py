@@ -1,10 +1,20 @@
 """Each paper's experiment, written out literally in its own notation, against the library's."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from onestep_lib import Setting, random_features
-from onestep_lib.conventions import CONVENTIONS, PaperLosses, losses_from, losses_in, problem_in, setting_from
+from onestep_lib.conventions import (
+    CONVENTIONS,
+    PaperLosses,
+    PaperProblem,
+    losses_from,
+    losses_in,
+    problem_in,
+    setting_from,
+)
 from onestep_lib.data import sample_batch, sample_direction
 from onestep_lib.network import features, gradient_step, initial_network
 from onestep_lib.ridge import ridge_path
@@ -124,8 +134,73 @@ def test_mei_and_montanari_name_the_ratios_the_other_way_round():
     assert ba.ratios == pytest.approx({"psi1": 3.0, "psi2": 1.5})
 
 
-def test_bad_input_is_named():
-    with pytest.raises(ValueError, match="convention"):
-        problem_in("rahimi", SETTING)
-    with pytest.raises(ValueError, match="step"):
-        problem_in("mei", SETTING)
+def back_and_forth(convention, setting):
+    """Every function of the module, on a setting that may break the convention's rules."""
+    good = problem_in(convention, setting_for(convention))
+    ours = random_features(setting_for(convention).replace(step=0.0))
+    fields = {name: getattr(setting, name) for name in ("rows", "inputs", "output", "fresh", "updates")}
+    return {
+        "problem_in": lambda: problem_in(convention, setting),
+        "setting_from": lambda: setting_from(replace(good, step=setting.step), 40, **fields),
+        "losses_in": lambda: losses_in(convention, ours, setting),
+        "losses_from": lambda: losses_from(convention, PaperLosses(1.0, 1.0), setting, 1.0),
+    }
+
+
+@pytest.mark.parametrize("call", ["problem_in", "setting_from", "losses_in", "losses_from"])
+@pytest.mark.parametrize(
+    ("convention", "change", "message"),
+    [
+        ("moniri", {"updates": 2}, "updates must be 1 in the convention 'moniri', got 2"),
+        ("moniri", {"fresh": False}, "fresh must be True in the convention 'moniri', got False"),
+        ("cui", {"output": "raw"}, "output must be 'scaled' in the convention 'cui', got 'raw'"),
+        ("cui", {"rows": "gaussian"}, "rows must be 'spherical' in the convention 'cui', got 'gaussian'"),
+        ("ba", {"output": "centred"}, "output must be 'scaled' in the convention 'ba', got 'centred'"),
+        ("mei", {"step": 0.5}, "step must be 0 in the convention 'mei', got 0.5"),
+        ("mei", {"inputs": "gaussian"}, "inputs must be 'spherical' in the convention 'mei', got 'gaussian'"),
+    ],
+)
+def test_what_a_paper_cannot_express_is_refused_both_ways(convention, change, message, call):
+    good = setting_for(convention)
+    back_and_forth(convention, good)[call]()
+    with pytest.raises(ValueError, match=message):
+        back_and_forth(convention, good.replace(**change))[call]()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"convention": "rahimi"}, ValueError, "convention must be one of .* got 'rahimi'"),
+        ({"ratios": {"psi1": 1.0}}, ValueError, "ratios must be psi1 and psi2 in the convention 'ba', got"),
+        ({"ratios": {"psi1": 1.0, "phi": 2.0}}, ValueError, "ratios must be psi1 and psi2"),
+        ({"ratios": None}, ValueError, "ratios must be psi1 and psi2 .* got None"),
+        ({"ratios": {"psi1": 1.0, "psi2": -2.0}}, ValueError, r"psi2 must be > 0, got -2\.0"),
+        ({"ratios": {"psi1": 1.0, "psi2": [2.0]}}, ValueError, r"psi2 must be one number, got \[2\.0\]"),
+        ({"penalty": -0.5}, ValueError, r"penalty must be >= 0, got -0\.5"),
+        ({"step": None}, TypeError, "step must be a real number or an array of them, got None"),
+    ],
+)
+def test_a_wrong_problem_is_refused(change, error, message):
+    with pytest.raises(error, match=message):
+        setting_from(replace(PaperProblem("ba", {"psi1": 3.0, "psi2": 1.5}, 0.3, 0.7), **change), 40)
+
+
+@pytest.mark.parametrize(
+    ("losses", "power", "error", "message"),
+    [
+        ((0.4, 0.5), -1.0, ValueError, r"power must be >= 0, got -1\.0"),
+        ((0.4, 0.5), [1.0, 2.0], ValueError, r"power must have the shape \(\) of .* got shape \(2,\)"),
+        (([0.4, 0.1], 0.5), 1.0, ValueError, r"training must have the shape \(\)"),
+        ((0.4, np.nan), 1.0, ValueError, "test must not be nan"),
+        ((None, 0.5), 1.0, TypeError, "training must be a real number"),
+    ],
+)
+def test_wrong_losses_are_refused(losses, power, error, message):
+    with pytest.raises(error, match=message):
+        losses_from("ba", PaperLosses(*losses), SETTING, power)
+
+
+def test_an_infinite_test_loss_goes_both_ways():
+    setting = SETTING.replace(N=SETTING.n, ridge=0.0, step=0.0)
+    theirs = losses_in("ba", random_features(setting), setting)
+    assert losses_from("ba", theirs, setting, 1.0).test == np.inf
