@@ -11,7 +11,7 @@ part comes from :math:`\mathbb E\sigma^2`, never from a truncated sum.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 
@@ -20,6 +20,7 @@ from scipy.special import erf, expit, ndtr
 
 from onestep_lib._checks import check_count, check_vector
 from onestep_lib.hermite import (
+    ScalarFunction,
     evaluate,
     gaussian_quadrature,
     hermite_coefficients,
@@ -27,8 +28,6 @@ from onestep_lib.hermite import (
 )
 
 __all__ = ["ACTIVATIONS", "TARGETS", "Activation", "Target", "activation", "centred", "target"]
-
-ScalarFunction = Callable[[np.ndarray], np.ndarray]
 
 _TAIL = 13.0
 

@@ -30,7 +30,7 @@ al.; it vanishes as N grows, and the factor they put before the gradient of thei
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -41,6 +41,7 @@ from onestep_lib._checks import check_choice, check_count, check_nonnegative, ch
 from onestep_lib.activations import Activation, Target
 from onestep_lib.activations import activation as as_activation
 from onestep_lib.activations import target as as_target
+from onestep_lib.hermite import ScalarFunction
 from onestep_lib.inputs import INPUTS, THEORY_INPUTS
 
 __all__ = ["INPUTS", "OUTPUTS", "READOUTS", "ROWS", "Losses", "Setting"]
@@ -48,8 +49,6 @@ __all__ = ["INPUTS", "OUTPUTS", "READOUTS", "ROWS", "Losses", "Setting"]
 ROWS = ("gaussian", "spherical")
 READOUTS = ("gaussian", "signs")
 OUTPUTS = ("centred", "scaled", "raw")
-
-ScalarFunction = Callable[[np.ndarray], np.ndarray]
 
 
 def _path(name: str, value: ArrayLike) -> float | tuple[float, ...]:

@@ -50,8 +50,8 @@ def simulate(
         A name in `onestep_lib.surrogates.FEATURES`, or a feature map of the same signature. One that
         `onestep_lib.network.one_step_map` marks is refused for the settings that it does not describe.
     test_size : int, optional
-        Number of test inputs a repeat (default: the larger of 2000 and 2n). They are streamed, so
-        memory does not grow with it. The label noise enters the test loss by its exact variance.
+        Number of test inputs a repeat (default: the larger of 2000 and 2n). They are streamed, and the
+        step sizes taken one by one, so that memory grows with neither. The label noise enters the test loss by its exact variance.
     jobs : int
         Worker processes (joblib).
     progress : bool
@@ -102,10 +102,9 @@ class Draws:
     def __init__(self, setting: Setting, rng: np.random.Generator) -> None:
         # One stream a purpose: changing one of them (a longer test set, a larger step) leaves the
         # others as they were.
-        direction, network, gradient, ridge, self.test, self.noise = rng.spawn(6)
+        direction, self._network, self._gradient, ridge, self.test, self.noise = rng.spawn(6)
         self.setting = setting
         self.direction = sample_direction(setting.d, direction)
-        self._network, self._gradient, self._ridge = network, gradient, ridge
         self.ridge_batch = sample_batch(setting, setting.n, self.direction, ridge)
 
     def networks(self) -> Iterator[Network]:
@@ -133,27 +132,23 @@ def _repeat(
 ) -> np.ndarray:
     """Return train, test and objective of one repeat, shape (3,) + setting.shape."""
     streams = Draws(setting, rng)
-    networks = list(streams.networks())
-    X, y = streams.ridge_batch
-    ridges = np.atleast_1d(setting.ridges)
-    # A feature map that draws noise draws the same one after every step size: paths stay paired.
-    noises = [deepcopy(streams.noise) for _ in networks]
-    paths = [
-        _fit(network, feature_map, noise, X, y, ridges)
-        for network, noise in zip(networks, noises, strict=True)
-    ]
-    test = np.zeros((len(networks), ridges.size))
+    losses = [_losses(streams, network, feature_map, test_size) for network in streams.networks()]
+    return np.stack(losses, axis=1).reshape(3, *setting.shape)
+
+
+def _losses(streams: Draws, network: Network, feature_map: FeatureMap, test_size: int) -> np.ndarray:
+    """The three losses of one network of the repeat, shape (3, penalties)."""
+    setting, ridges = streams.setting, np.atleast_1d(streams.setting.ridges)
+    # Test inputs, and the noise of a feature map, are the same after every step size: paths stay paired.
+    # They are drawn again each time, so that one network at a time is in memory.
+    noise, inputs = deepcopy(streams.noise), deepcopy(streams.test)
+    path = _fit(network, feature_map, noise, *streams.ridge_batch, ridges)
+    missed = np.zeros(ridges.size)
     for start in range(0, test_size, _CHUNK):
-        count = min(_CHUNK, test_size - start)
-        inputs = sample_inputs(setting, count, streams.test)
-        clean = setting.target(inputs @ streams.direction)
-        for row, network, noise, path in zip(test, networks, noises, paths, strict=True):
-            fitted = feature_map(network, inputs, noise) @ path.coefficients
-            row += np.sum((clean[:, None] - fitted) ** 2, axis=0)
-    test = test / test_size + setting.noise**2
-    train = np.stack([path.train for path in paths])
-    objective = np.stack([path.objective for path in paths])
-    return np.stack([train, test, objective]).reshape(3, *setting.shape)
+        X = sample_inputs(setting, min(_CHUNK, test_size - start), inputs)
+        clean = setting.target(X @ streams.direction)
+        missed += np.sum((clean[:, None] - feature_map(network, X, noise) @ path.coefficients) ** 2, axis=0)
+    return np.stack([path.train, missed / test_size + setting.noise**2, path.objective])
 
 
 def _fit(

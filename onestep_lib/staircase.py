@@ -6,21 +6,24 @@ Ridge regression on F_l (:mod:`onestep_lib.spikes`) has, by Woodbury's identity,
           \Delta=\lambda\,\hat b^\top M^{-1}\hat b,\quad \hat b=P^\top(t\circ s),\quad
           s_q=\sqrt{q!}\,c_{*,q}\,\rho^q\ (q\ge1),
 
-with P, t and M of :mod:`onestep_lib.spikes` and rho the cosine of b and beta_*; s_0 = 0. This is the whole
-curve in eta below the giant step (`finite_staircase`; not in the papers). As every
-spike grows, Delta rises to the level Delta_l of the powers kappa^k, k <= l, c_k != 0 (`staircase`),
+with P, t and M of :mod:`onestep_lib.spikes` and rho the cosine of b and beta_*; s_0 = 0. The step size eta
+enters through P alone, so that this is the loss of F_l as a function of eta, at any eta (`finite_staircase`;
+not in the papers). F_l stands for the network's features only while eta is small against sqrt(n). When all
+its spikes are large, eta drops out: Delta has risen to the level Delta_l, which depends on the powers
+kappa^k, k <= l, with c_k != 0 (`staircase`),
 
 .. math:: \Delta_l=\lambda\,b^\top G^{-1}b,\qquad G_{ij}=\sum_qq!\,\xi_{iq}\xi_{jq}t_q,\qquad
           b_i=\sum_{q\ge1}q!\,\xi_{iq}\,c_{*,q}\,\rho^q\,t_q,
 
 with :math:`x^k=\sum_q\xi_{kq}He_q(x)`, where t_0 is changed by the constant parts of F_0, all of size N:
 
-.. math:: t_0=\frac{km_1(1+\gamma y)}{1+(\alpha+\beta+\gamma)y+\beta\gamma y^2},\quad
-          y=\frac{km_1}{1+\tau},\quad
-          (\alpha,\beta,\gamma)=\Big(Nc_0^2p,\ \frac{2Nc_2^2}d,\ \frac{2Nc_2^2p}d\Big),
+.. math:: t_0=\frac{km_1(1+\omega_xu)}{1+(\omega_0+\omega_w+\omega_x)u+\omega_w\omega_xu^2},\quad
+          u=\frac{km_1}{1+\tau},\quad
+          (\omega_0,\omega_w,\omega_x)=\Big(Nc_0^2p,\ \frac{2Nc_2^2}d,\ \frac{2Nc_2^2p}d\Big).
 
-beta for Gaussian rows only, gamma for Gaussian inputs only, and p the share of 1 outside the span of the
-even powers among the :math:`a^{\circ k}`: 1 for l = 1, 2/3 for l = 2, 3 with c_2 != 0. For t_0 = k m_1
+The three omega (symbols of this page only) are the sizes of the activation's mean, of the lengths of the
+rows (0 unless these are Gaussian) and of those of the inputs (0 unless Gaussian); p is the share of 1 outside
+the span of the even powers among the :math:`a^{\circ k}`: 1 for l = 1, 2/3 for l = 2, 3 with c_2 != 0. For t_0 = k m_1
 (c_0 = 0, spherical rows) it is the sum of Moniri et al. (arXiv 2310.07891, theorem on the training loss).
 For the exact step, whose rows the rest of the gradient lengthens, give ``spike=exact_spike(setting)``
 (:mod:`onestep_lib.step`): :math:`\xi_{kq}` becomes :math:`\xi_{kq}(1+q)^{(k-q)/2}` throughout.
@@ -153,14 +156,15 @@ def _dressed(setting: Setting, bulk: Resolvent, powers: np.ndarray) -> tuple[np.
     sigma, N = setting.activation, setting.N
     t, dt = setting.n / N * bulk.m1, setting.n / N * bulk.dm1
     share, norm_part = _constant_share(setting, powers), 2 * N * sigma.c2**2 / setting.d
-    alpha = N * sigma.c0**2 * share
-    beta = norm_part * (setting.rows == "gaussian")
-    gamma = norm_part * share * (setting.inputs == "gaussian")
-    y = t / (1 + bulk.tau)
-    dy = (dt - y * bulk.dtau) / (1 + bulk.tau)
-    top, bottom = 1 + gamma * y, 1 + (alpha + beta + gamma) * y + beta * gamma * y**2
-    dbottom = alpha + beta + gamma + 2 * beta * gamma * y
-    return t * top / bottom, dt * top / bottom + t * dy * (gamma * bottom - top * dbottom) / bottom**2
+    of_mean = N * sigma.c0**2 * share
+    of_rows = norm_part * (setting.rows == "gaussian")
+    of_inputs = norm_part * share * (setting.inputs == "gaussian")
+    u = t / (1 + bulk.tau)
+    du = (dt - u * bulk.dtau) / (1 + bulk.tau)
+    total = of_mean + of_rows + of_inputs
+    top, bottom = 1 + of_inputs * u, 1 + total * u + of_rows * of_inputs * u**2
+    dbottom = total + 2 * of_rows * of_inputs * u
+    return t * top / bottom, dt * top / bottom + t * du * (of_inputs * bottom - top * dbottom) / bottom**2
 
 
 def staircase_gain(setting: Setting, level: int, spike: Spike | None = None) -> Gain:
