@@ -17,18 +17,24 @@ its mean :math:`c_1`, its linear part :math:`c'_2\,(w\cdot x)`,
 with :math:`\alpha=n/d`, :math:`b_1=c_{*,1}`, :math:`\bar y^2=\mathbb Ey^2`, :math:`b_0=\mathbb Ey`. The
 rest widens the bulk,
 
-.. math:: |w_j|^2\to c_\pm^2=1\pm2\tilde\eta c'_2b_0+(\tilde\eta c'_2b_0)^2
+.. math:: |w_j|^2\to c_\pm^2=(1\pm\tilde\eta c'_2b_0)^2
           +\tilde\eta^2\,\mathrm{Var}(\sigma')\,\frac{\bar y^2}\alpha
 
-(derived in chapter 9; Cui et al., arXiv 2402.04980, have the same map in their normalisation). For
-:math:`c_2=0` the bulk is known in full: its covariance is :math:`(I+eH)/d`,
-:math:`e=\tilde\eta^2\mathrm{Var}(\sigma')/\alpha`, see :mod:`onestep_lib.batch_spectrum`.
+(derived in chapter 9; Cui et al., arXiv 2402.04980, have the same map in their normalisation). In full, a
+bulk row has the covariance
+
+.. math:: \Sigma_\pm/d,\quad\Sigma_\pm=(I\pm\tilde\eta c'_2\hat H)^2+eH,\qquad
+          e=\tilde\eta^2\,\frac{\mathrm{Var}(\sigma')-c_2'^2}\alpha,
+
+with the batch matrices :math:`\hat H` and H of :mod:`onestep_lib.signed_spectrum`; for :math:`c_2=0`
+:mod:`onestep_lib.batch_spectrum` has it in closed form.
 
 Functions
 ---------
 giant_step        losses of a Setting with readout="signs"
 spike_map         r, gamma and the bulk scales of one step size
 stepped_features  the spiked random features of one step size
+grouped_rows      the same for any readout, one group a value of it
 """
 
 from __future__ import annotations
@@ -36,24 +42,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_choice, check_nonnegative
+from onestep_lib._checks import check_choice, check_nonnegative, check_number, check_vector
 from onestep_lib.batch_spectrum import spectral_bulk
 from onestep_lib.row_lengths import expected_lengths
 from onestep_lib.settings import Losses, Setting
+from onestep_lib.signed_spectrum import tilted_bulk
 from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
-from onestep_lib.step import slope_moments
+from onestep_lib.spiked_resolvent import Bulk
+from onestep_lib.step import label_moments, slope_moments
 
 __all__ = [
     "BULKS",
     "SpikeMap",
     "giant_step",
+    "grouped_rows",
     "require_stepped",
     "spike_map",
     "stepped_features",
 ]
 
-BULKS = ("auto", "isotropic", "anisotropic")
+BULKS = ("full", "isotropic")
+_SIGNS = np.array([1.0, -1.0])
 
 
 @dataclass(frozen=True)
@@ -68,17 +79,11 @@ class SpikeMap:
         :math:`\gamma`, its overlap with the target direction.
     scales : ndarray, shape (2,)
         The bulk scales :math:`c_+,c_-` of the neurons with readout + and -.
-    bulk_noise : float
-        e, the weight of H in the bulk covariance.
-    rates : ndarray, shape (2,)
-        :math:`\pm\tilde\eta`, the step sizes of the two kinds of rows.
     """
 
     strength: float
     alignment: float
     scales: np.ndarray
-    bulk_noise: float
-    rates: np.ndarray
 
 
 def spike_map(setting: Setting, step: float) -> SpikeMap:
@@ -90,26 +95,8 @@ def spike_map(setting: Setting, step: float) -> SpikeMap:
         If the setting has no derivative, no labels, or an output or a readout that the map does not
         cover: it needs ``readout="signs"`` and ``output="centred"`` or ``"scaled"``.
     """
-    require_stepped(setting)
-    if setting.readout != "signs":
-        raise ValueError(
-            f"readout must be 'signs' for the giant step, got {setting.readout!r} "
-            "(see onestep_lib.one_curve for a Gaussian readout)"
-        )
-    sigma, target = setting.activation, setting.target
-    rate = float(check_nonnegative("step", step)) / np.sqrt(setting.N)
-    slope_mean, slope_linear, slope_variance = slope_moments(sigma)
-    power = target.second_moment + setting.noise**2
-    B = target.linear**2 + power * setting.phi
-    shift = rate * slope_linear * target.c0
-    spread = rate**2 * slope_variance * power * setting.phi
-    return SpikeMap(
-        strength=rate * slope_mean * np.sqrt(B),
-        alignment=float(np.clip(target.linear / np.sqrt(B), -1, 1)),
-        scales=np.sqrt((1 + np.array([shift, -shift])) ** 2 + spread),
-        bulk_noise=rate**2 * slope_variance * setting.phi,
-        rates=rate * np.array([1.0, -1.0]),
-    )
+    model = stepped_features(setting, step, "isotropic")
+    return SpikeMap(float(model.spikes[0]), model.alignment, np.asarray(model.scales))
 
 
 def require_stepped(setting: Setting) -> None:
@@ -127,7 +114,54 @@ def require_stepped(setting: Setting) -> None:
         raise ValueError("target must not be 0 without noise: the gradient would vanish")
 
 
-def stepped_features(setting: Setting, step: float, bulk: str = "auto") -> SpikedFeatures:
+def grouped_rows(
+    setting: Setting, step: float, z: ArrayLike, fractions: ArrayLike, bulk: str = "full"
+) -> SpikedFeatures:
+    r"""Return the network after one step as spiked features, one group a value of :math:`\sqrt N\,a_j`.
+
+    Parameters
+    ----------
+    setting : Setting
+    step : float
+        The step size eta.
+    z, fractions : array_like, shape (G,)
+        Values of :math:`z=\sqrt N\,a_j`, which take :math:`\pm\tilde\eta` to :math:`\tau=\eta z/\sqrt N`,
+        and the shares of the neurons that have them.
+    bulk : {"full", "isotropic"}
+        See `stepped_features`.
+    """
+    require_stepped(setting)
+    check_choice("bulk", bulk, BULKS)
+    rate = check_number("step", step, check_nonnegative) / np.sqrt(setting.N)
+    z = check_vector("z", z)
+    tau = rate * z
+    slope_mean, slope_linear, slope_variance = slope_moments(setting.activation)
+    labels = label_moments(setting.target, setting.noise, setting.phi)
+    spread = tau**2 * slope_variance * labels.power * setting.phi
+    return SpikedFeatures(
+        activation=setting.activation,
+        spikes=rate * slope_mean * np.sqrt(labels.direction) * z,
+        fractions=check_vector("fractions", fractions, z.size),
+        target=setting.target,
+        alignment=labels.alignment,
+        noise=setting.noise,
+        scales=np.sqrt((1 + tau * slope_linear * setting.target.c0) ** 2 + spread),
+        row_variance=expected_lengths(setting).nu(tau),
+        bulk=_covariance(setting, tau, slope_linear, slope_variance) if bulk == "full" else None,
+    )
+
+
+def _covariance(setting: Setting, tau: np.ndarray, slope_linear: float, slope_variance: float) -> Bulk | None:
+    """The bulk covariances of the rows with the step sizes tau; None where all are the identity."""
+    # Exactly 0 for a linear activation, where rounding could leave less.
+    strengths = tau**2 * max(slope_variance - slope_linear**2, 0.0) * setting.phi
+    batch = setting.target, setting.noise, 1 / setting.phi
+    if np.any(tau) and abs(slope_linear) >= 1e-12:
+        return tilted_bulk(*batch, tau * slope_linear, strengths)
+    return spectral_bulk(*batch, strengths) if np.any(strengths > 1e-12) else None
+
+
+def stepped_features(setting: Setting, step: float, bulk: str = "full") -> SpikedFeatures:
     r"""Return the spiked random features equivalent to the network after one giant step.
 
     Parameters
@@ -136,37 +170,18 @@ def stepped_features(setting: Setting, step: float, bulk: str = "auto") -> Spike
         With ``readout="signs"``.
     step : float
         The step size eta.
-    bulk : {"auto", "isotropic", "anisotropic"}
-        ``"isotropic"`` keeps only the scales :math:`c_\pm` of the bulk; ``"anisotropic"`` its whole
-        covariance (c_2 = 0 only); ``"auto"`` the second where it can. For c_2 != 0 the covariance is in
-        :mod:`onestep_lib.one_curve`, which takes a readout of signs too.
+    bulk : {"full", "isotropic"}
+        The whole covariance of the bulk rows, or the scales :math:`c_\pm` only.
     """
-    check_choice("bulk", bulk, BULKS)
-    found = spike_map(setting, step)
-    odd = abs(setting.activation.c2) < 1e-12
-    if bulk == "anisotropic" and not odd:
+    if setting.readout != "signs":
         raise ValueError(
-            f"bulk must be 'isotropic' for an activation with c_2 != 0 ({setting.activation.name!r}), "
-            f"got {bulk!r}"
+            f"readout must be 'signs' for the giant step, got {setting.readout!r} "
+            "(see onestep_lib.one_curve for a Gaussian readout)"
         )
-    spectrum = None
-    if bulk != "isotropic" and odd and found.bulk_noise > 1e-12:
-        strengths = np.full(2, found.bulk_noise)
-        spectrum = spectral_bulk(setting.target, setting.noise, 1 / setting.phi, strengths)
-    return SpikedFeatures(
-        activation=setting.activation,
-        spikes=found.strength * np.array([1.0, -1.0]),
-        fractions=np.array([0.5, 0.5]),
-        target=setting.target,
-        alignment=found.alignment,
-        noise=setting.noise,
-        scales=found.scales,
-        row_variance=expected_lengths(setting).nu(found.rates),
-        bulk=spectrum,
-    )
+    return grouped_rows(setting, step, _SIGNS, [0.5, 0.5], bulk)
 
 
-def giant_step(setting: Setting, bulk: str = "auto", finite_d: bool = True) -> Losses:
+def giant_step(setting: Setting, bulk: str = "full", finite_d: bool = True) -> Losses:
     r"""Return the losses after one gradient step of a network with a readout of signs.
 
     Valid for every step size; the interesting ones are :math:`\eta=O(\sqrt N)`.
@@ -175,7 +190,7 @@ def giant_step(setting: Setting, bulk: str = "auto", finite_d: bool = True) -> L
     ----------
     setting : Setting
         With ``readout="signs"``, ``output="centred"`` or ``"scaled"``, Gaussian inputs, ridge > 0.
-    bulk : {"auto", "isotropic", "anisotropic"}
+    bulk : {"full", "isotropic"}
         See `stepped_features`.
     finite_d : bool
         Keep the leading correction of finite d (see `onestep_lib.spiked_features.spiked_losses`).

@@ -34,23 +34,15 @@ readout_nodes        the quadrature over the readout
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
-from onestep_lib import signed_spectrum as signed_spectrum_module
-from onestep_lib._cache import memory, values_of, version_of
-from onestep_lib._checks import check_count, check_nonnegative
+from onestep_lib._checks import check_count, check_nonnegative, check_number
 from onestep_lib._threads import one_thread
-from onestep_lib.activations import Activation, Target
-from onestep_lib.batch_spectrum import spectral_bulk
-from onestep_lib.giant_step import require_stepped
-from onestep_lib.row_lengths import expected_lengths
+from onestep_lib.activations import Activation
+from onestep_lib.giant_step import grouped_rows, require_stepped
 from onestep_lib.settings import Losses, Setting
-from onestep_lib.signed_spectrum import SignedSpectrum, signed_spectrum
 from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
-from onestep_lib.spiked_resolvent import Bulk
-from onestep_lib.step import slope_moments
+from onestep_lib.step import label_moments
 
 __all__ = ["one_step", "readout_nodes", "stepped_vocabulary"]
 
@@ -76,17 +68,6 @@ def readout_nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
     return z, mass / mass.sum()
 
 
-@memory.cache(ignore=["labels"])
-def _kept_spectrum(key: tuple[str, str], labels: Target, noise: float, alpha: float) -> SignedSpectrum:
-    return signed_spectrum(labels, noise, alpha)
-
-
-@lru_cache(maxsize=32)
-def _spectrum(labels: Target, noise: float, alpha: float) -> SignedSpectrum:
-    """The set-up for c_2 != 0 (seconds), kept on disk."""
-    return _kept_spectrum((version_of(signed_spectrum_module), values_of(labels)), labels, noise, alpha)
-
-
 def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) -> SpikedFeatures:
     r"""Return the spiked random features equivalent to the network after one step of size eta.
 
@@ -101,34 +82,7 @@ def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) 
         needs one.
     """
     _require(setting)
-    sigma, alpha = setting.activation, 1 / setting.phi
-    rate = float(check_nonnegative("step", step)) / np.sqrt(setting.N)
-    mean_slope, linear_slope, slope_power = slope_moments(sigma)
-    power = setting.target.power + setting.noise**2
-    B = setting.target.linear**2 + power / alpha
-    strength = rate * mean_slope * np.sqrt(B)
-    z, fractions = _vocabulary(setting, abs(strength), count)
-    tau = rate * z
-    # Exactly 0 for a linear activation, where rounding could leave less.
-    noise_share = tau**2 * max(slope_power - linear_slope**2, 0.0) / alpha
-    bulk: Bulk | None = None
-    squared: np.ndarray | float = 1.0
-    if rate > 0 and abs(linear_slope) >= 1e-12:
-        bulk, squared = _tilted_bulk(setting, tau * linear_slope, noise_share)
-    elif np.any(noise_share > 1e-12):
-        bulk = spectral_bulk(setting.target, setting.noise, alpha, noise_share)
-        squared = 1 + noise_share * power
-    return SpikedFeatures(
-        activation=sigma,
-        spikes=strength * z,
-        fractions=fractions,
-        target=setting.target,
-        alignment=setting.target.linear / np.sqrt(B),
-        noise=setting.noise,
-        scales=np.sqrt(squared),
-        row_variance=expected_lengths(setting).nu(tau),
-        bulk=bulk,
-    )
+    return grouped_rows(setting, step, *_vocabulary(setting, step, count))
 
 
 def _require(setting: Setting) -> None:
@@ -136,8 +90,11 @@ def _require(setting: Setting) -> None:
     setting.target.require_centred()
 
 
-def _vocabulary(setting: Setting, strength: float, count: int | None) -> tuple[np.ndarray, np.ndarray]:
+def _vocabulary(setting: Setting, step: float, count: int | None) -> tuple[np.ndarray, np.ndarray]:
     """The values of z and their fractions; z and -z are one group for an odd activation."""
+    step = check_number("step", step, check_nonnegative)
+    spike = label_moments(setting.target, setting.noise, setting.phi)
+    strength = abs(step * setting.activation.c1) * np.sqrt(spike.direction / setting.N)
     if setting.readout == "signs" or strength == 0:
         z, fractions = np.ones(1), np.ones(1)
     else:
@@ -150,14 +107,6 @@ def _vocabulary(setting: Setting, strength: float, count: int | None) -> tuple[n
 def _is_odd(sigma: Activation) -> bool:
     x = np.linspace(0.05, 8, 160)
     return bool(np.allclose(sigma(x), -sigma(-x), rtol=1e-13, atol=1e-13))
-
-
-def _tilted_bulk(setting: Setting, tilt: np.ndarray, noise_share: np.ndarray) -> tuple[Bulk, np.ndarray]:
-    r"""Bulk data of :math:`(I+t\hat H)^2+eH` in the basis of H-hat, and the squared bulk scales."""
-    data = _spectrum(setting.target, setting.noise, 1 / setting.phi)
-    scales = 1 + np.outer(2 * tilt, data.h) + np.outer(tilt**2, data.square) + np.outer(noise_share, data.hd)
-    squared = scales @ data.weights
-    return Bulk(data.weights, data.vv, data.vt, data.tt, scales / squared[:, None]), squared
 
 
 def one_step(setting: Setting, count: int | None = None, leverage: bool = True) -> Losses:

@@ -17,33 +17,47 @@ cavity argument, checked against realised batches),
    \hat g^\top G\hat g=\frac m\alpha\mathbb E[y^2q]+\theta^\top G\theta\;\mathbb E[y\zeta q]^2,
 
 averages over :math:`y=\sigma_*(\zeta)+` noise; theta is the target direction and g-hat the gradient.
+
+Near the axis q has a pole near the real y, which no fixed set of nodes resolves. So the law of y is made of
+panels on which y is uniform, where q integrates to a logarithm; every average above follows from
+:math:`\mathbb E[q],\mathbb E[\zeta q],\mathbb E[\zeta^2q]`, because :math:`yq=(1-q)\alpha/m`.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
 
-from onestep_lib._checks import check_nonnegative, check_positive
+from onestep_lib._cache import memory, values_of, version_of
+from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_vector
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
+from onestep_lib.spiked_resolvent import Bulk
 
-__all__ = ["LabelLaw", "SignedSpectrum", "label_law", "signed_spectrum"]
+__all__ = ["LabelLaw", "SignedSpectrum", "label_law", "signed_spectrum", "tilted_bulk"]
 
 
 @dataclass(frozen=True)
 class LabelLaw:
-    """A quadrature for the joint law of the label y and the projection zeta = <beta_*, x>.
+    """The joint law of the label y and the projection zeta = <beta_*, x>, in panels of y.
 
-    Each array has one entry a node y: `mass` sums to 1, `first` and `second` hold mass times
-    E[zeta | y] and mass times E[zeta^2 | y].
+    Parameters
+    ----------
+    left, right : ndarray, shape (P,)
+        On each panel y is uniform between the two (a point mass where they are equal).
+    masses : ndarray, shape (3, P)
+        Integrals of 1, zeta and zeta^2 over each panel: sums 1, 0 and 1.
     """
 
-    y: np.ndarray
-    mass: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    masses: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -72,63 +86,81 @@ class SignedSpectrum:
     hd: np.ndarray
 
 
-def label_law(target: Target, noise: float, points: int = 20_000) -> LabelLaw:
-    r"""Return the law of (y, zeta), y = sigma_*(zeta) + noise eps, as a quadrature fine in y.
+# 1e-12 of the mass of zeta lies beyond.
+_ZETA = 7.1
+_PANELS = 6000
+_CELLS = 8_000
 
-    Without noise the nodes follow zeta on a uniform grid; with noise the Gaussian kernel is added on a
-    uniform grid in y, so that integrands with a pole near the real y axis stay resolved.
+
+def label_law(target: Target, noise: float) -> LabelLaw:
+    r"""Return the law of (y, zeta), :math:`y=\sigma_*(\zeta)+` noise, in panels of y.
+
+    Without noise the panels are those of a uniform grid in zeta, cut at the target's kinks, with y linear on
+    each. With noise they are the cells of a uniform grid in y; a noise that such a grid does not resolve
+    (6e-4 of the range of y) becomes two points, +noise and -noise.
     """
-    noise = float(check_nonnegative("noise", noise))
-    zeta = np.linspace(-8.5, 8.5, points)
-    mass = np.exp(-(zeta**2) / 2)
-    mass /= mass.sum()
-    clean = target(zeta)
+    noise = check_number("noise", noise, check_nonnegative)
+    kinks = [kink for kink in target.kinks if abs(kink) < _ZETA]
+    edges = np.union1d(np.linspace(-_ZETA, _ZETA, _PANELS + 1), kinks)
+    low, high = edges[:-1], edges[1:]
+    inside = 1e-9 * (high - low)
+    # Read inside the panel, so that a jump lies between two panels.
+    left, right = target(low + inside), target(high - inside)
+    bell_low, bell_high = (np.exp(-(edge**2) / 2) / np.sqrt(2 * np.pi) for edge in (low, high))
+    # By symmetry from the lower tail, where the differences keep their digits.
+    mass = np.abs(ndtr(-np.abs(high)) - ndtr(-np.abs(low)))
+    across = low * high < 0
+    mass[across] = (ndtr(high) - ndtr(low))[across]
+    masses = np.stack([mass, bell_low - bell_high, low * bell_low - high * bell_high + mass])
+    masses /= mass.sum()
     if noise == 0.0:
-        return LabelLaw(clean, mass, mass * zeta, mass * zeta**2)
-    keep = mass > 1e-15 * mass.max()
-    zeta, mass, clean = zeta[keep], mass[keep], clean[keep]
-    low, high = clean.min() - 8 * noise, clean.max() + 8 * noise
-    spacing = max((high - low) / (4 * points), noise / 25)
-    count = int(np.ceil((high - low) / spacing)) + 2
-    y = low + spacing * np.arange(count)
-    left = np.floor((clean - low) / spacing).astype(int)
-    share = (clean - y[left]) / spacing
+        return LabelLaw(left, right, masses)
+    middle = (left + right) / 2
+    span = np.ptp(middle) + 16 * noise
+    spacing = max(span / _CELLS, noise / 25)
+    if noise < 5 * spacing:
+        left, right = (np.concatenate([side + noise, side - noise]) for side in (left, right))
+        return LabelLaw(left, right, np.hstack([masses, masses]) / 2)
+    centres = middle.min() - 8 * noise + spacing * np.arange(int(span / spacing) + 3)
+    place = (middle - centres[0]) / spacing
+    cell = np.floor(place).astype(int)
+    share = place - cell
     reach = int(np.ceil(8 * noise / spacing))
-    # Sharing a mass between two nodes adds spacing^2/6 to its variance on average.
-    spread = noise**2 - spacing**2 / 6
+    # What sharing a mass between two cells and the width of a cell add to the variance.
+    spread = noise**2 - spacing**2 * (masses[0] @ (share * (1 - share)) + 1 / 12)
     kernel = np.exp(-((spacing * np.arange(-reach, reach + 1)) ** 2) / (2 * spread))
     smooth = []
-    for column in (mass, mass * zeta, mass * zeta**2):
-        # Shared between two neighbours, so that the mean of y is exact.
-        spikes = np.bincount(left, column * (1 - share), count)
-        spikes += np.bincount(left + 1, column * share, count)
+    for column in masses:
+        spikes = np.bincount(cell, column * (1 - share), centres.size)
+        spikes += np.bincount(cell + 1, column * share, centres.size)
         smooth.append(np.convolve(spikes, kernel / kernel.sum(), mode="same"))
-    total = smooth[0].sum()
-    return LabelLaw(y, smooth[0] / total, smooth[1] / total, smooth[2] / total)
+    smoothed = np.array(smooth) / np.sum(smooth[0])
+    return LabelLaw(centres - spacing / 2, centres + spacing / 2, smoothed)
 
 
-# The law of H-hat is read at three heights above the axis (relative to 0.15 + |h|), extrapolated to the
-# axis, on a grid that is fine at 0; then neighbours are merged, keeping mass, mean and square. Lengths are in
-# units of the standard deviation of the spectrum.
-_SCALE = 0.15
-_REACH = 30.0
-_GRID = 961
-_MERGE = 13
-_MOMENTS = 0.02
-_HEIGHTS = (4e-3, 2e-3, 1e-3)
-_EXTRAPOLATE = (1 / 3, -2.0, 8 / 3)
+# Bins of h are uniform within _BIN_SCALE of 0 and logarithmic beyond, in units of the spectrum's standard
+# deviation.
+_BIN_SCALE, _BIN_WIDTH = 0.05, 0.16
+_POINTS = 8
+_SMALLEST = 1e-7
+# Of the bulk, a bin holds shares of v and theta a few times its share of the trace.
+_ISOLATED = 100.0
+_MOMENTS = 1e-4
+# The rows of the bins' masses that are weights, and how far below 0 rounding may leave them.
+_WEIGHTS, _NEGATIVE = [0, 1, 3], 1e-6
 
 
 def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectrum:
     r"""Return the spectral data in the basis of :math:`\hat H`, with hd = :math:`e_k^\top He_k`.
 
-    The Stieltjes transforms are followed along the real axis, each point by Newton from its neighbour,
-    with a check of the branch (Im m > 0). For n < d the atom of mass 1 - alpha at 0 is a node of its own.
+    What lies in a bin (a, b) of h is :math:`\frac1\pi\operatorname{Im}\int S\,dz` of a Stieltjes transform
+    :math:`S(z)=\int d\mu(h)/(h-z)` along any path from a to b in the upper half-plane. The paths meet the
+    axis at the edges of the bins only, so that an atom (at 0 for n < d, of mass 1 - alpha), an isolated
+    eigenvalue or a singular density (at 0 for n = d) needs no care, and the bins add up to the whole.
 
     Parameters
     ----------
     target : Target
-        Of mean zero.
     noise : float
         Standard deviation of the label noise.
     alpha : float
@@ -141,92 +173,168 @@ def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectru
     Raises
     ------
     ConvergenceError
-        If Newton's method stops, or the traces of H-hat, its square and H are off by 2 %.
+        If Newton's method stops, or the traces of H-hat, its square and H, or the sums of the weights are
+        off by 1e-4.
     """
-    alpha = float(check_positive("alpha", alpha))
+    alpha = check_number("alpha", alpha, check_positive)
     law = label_law(target, noise)
-    keep = law.mass > 1e-12 * law.mass.max()
-    law = LabelLaw(law.y[keep], law.mass[keep], law.first[keep], law.second[keep])
-    power = target.power + noise**2
+    power = target.second_moment + noise**2
     unit = np.sqrt(power / alpha)
-    scale, reach = _SCALE * unit, _REACH * unit + 3 * np.sqrt(power)
-    h = scale * np.sinh(np.linspace(-1, 1, _GRID) * np.arcsinh(reach / scale))
-    atom = _atom(target, noise, law, alpha, unit)
-    density = np.zeros((5, h.size))
-    for height, share in zip(_HEIGHTS, _EXTRAPOLATE, strict=True):
-        x = -h - 1j * height * (scale + np.abs(h))
-        traces = _continued_forms(law, alpha, x)
+    edges = _bin_edges(law, alpha, unit)
+
+    def measures(z: np.ndarray) -> np.ndarray:
+        traces = _continued_forms(law, alpha, -z)
         columns = np.vstack([_directions(target, noise, alpha, *traces[:4]).T, traces[4]])
-        density += share / np.pi * (columns - atom[:, None] / x).imag
-    masses = density * np.gradient(h)
-    nodes = np.add.reduceat(
-        np.vstack([masses, masses[0] * h, masses[0] * h**2]), np.arange(0, _GRID, _MERGE), axis=1
-    )
-    nodes = np.hstack([np.append(atom, [0.0, 0.0])[:, None], nodes])[:, 0 if alpha < 1 else 1 :]
-    # Outside the support the extrapolation leaves +-1e-9.
-    w, vv, vt, tt, wd, wh, whh = nodes[:, (nodes[0] > 1e-8) & (nodes[4] >= 0)]
-    spectrum = SignedSpectrum(wh / w, whh / w, w / w.sum(), vv / vv.sum(), vt, tt / tt.sum(), wd / w)
-    _check_moments(spectrum, power, alpha)
+        return np.vstack([columns, columns[0] * z, columns[0] * z**2, (columns[1] + columns[3]) * z])
+
+    spectrum = _nodes(_join(_bin_masses(measures, edges)), unit, power)
+    _check_moments(spectrum, target.c0, power, alpha)
     return spectrum
 
 
-def _atom(target: Target, noise: float, law: LabelLaw, alpha: float, unit: float) -> np.ndarray:
-    """The masses at 0 of the five columns, from x G(x) as x -> 0."""
-    if alpha >= 1:
-        return np.zeros(5)
-    x = -1e-7j * unit
-    forms = [np.atleast_1d(row) for row in _quadratic_forms(law, law.y, alpha, x, _descend(law, alpha, x))]
-    return (np.append(_directions(target, noise, alpha, *forms[:4]), forms[4]) * x).real
+def tilted_bulk(target: Target, noise: float, alpha: float, tilts: ArrayLike, strengths: ArrayLike) -> Bulk:
+    r"""Return the bulk data of the covariances :math:`[(I+t_g\hat H)^2+e_gH]/d`, each normalised to mean 1.
+
+    H enters by its diagonal in the basis of H-hat.
+
+    Parameters
+    ----------
+    target, noise, alpha
+        As in `signed_spectrum`, which takes some seconds and is kept on disk.
+    tilts, strengths : array_like, shape (G,)
+        t_g and :math:`e_g\ge0`, one a group.
+    """
+    t = check_vector("tilts", tilts)
+    e = check_vector("strengths", check_nonnegative("strengths", strengths), t.size)
+    data = _spectrum(target, noise, alpha)
+    scales = 1 + np.outer(2 * t, data.h) + np.outer(t**2, data.square) + np.outer(e, data.hd)
+    normalised = scales / (scales @ data.weights)[:, None]
+    return Bulk(data.weights, data.vv, data.vt, data.tt, normalised)
 
 
-def _check_moments(spectrum: SignedSpectrum, power: float, alpha: float) -> None:
-    """Raise unless the spectrum has the traces of H-hat, H-hat^2 and H: a lost branch shows there."""
+@lru_cache(maxsize=32)
+def _spectrum(target: Target, noise: float, alpha: float) -> SignedSpectrum:
+    return _kept_spectrum((version_of(sys.modules[__name__]), values_of(target)), target, noise, alpha)
+
+
+@memory.cache(ignore=["target"])
+def _kept_spectrum(key: tuple[str, str], target: Target, noise: float, alpha: float) -> SignedSpectrum:
+    return signed_spectrum(target, noise, alpha)
+
+
+def _bin_edges(law: LabelLaw, alpha: float, unit: float) -> np.ndarray:
+    # No eigenvalue exceeds max |y| times the largest one of X^T X/n.
+    largest = max(np.max(np.abs(law.left)), np.max(np.abs(law.right))) * (1 + 1 / np.sqrt(alpha)) ** 2
+    count = int(np.ceil(np.arcsinh(1.1 * largest / unit / _BIN_SCALE) / _BIN_WIDTH))
+    # One bin has its middle at 0.
+    return unit * _BIN_SCALE * np.sinh(_BIN_WIDTH * (np.arange(-count, count + 1) + 0.5))
+
+
+def _bin_masses(measures: Callable[[np.ndarray], np.ndarray], edges: np.ndarray) -> np.ndarray:
+    """(1/pi) Im of the integrals of the rows of measures(z) from edge to edge, shape (rows, bins)."""
+    points, weights = np.polynomial.legendre.leggauss(_POINTS)
+    share, weights = (points + 1) / 2, weights / 2
+    tops = edges + 0.5j * np.gradient(edges)
+    # Down a leg the nodes crowd towards the axis like s^2.
+    legs = edges[:, None] + (tops - edges)[:, None] * share[::-1] ** 2
+    across = tops[:-1, None] + np.diff(tops)[:, None] * share
+    path = [leg if j == 0 else np.concatenate([across[j - 1], leg]) for j, leg in enumerate(legs)]
+    values = measures(np.concatenate(path))
+    rows = values.shape[0]
+    first, rest = values[:, :_POINTS], values[:, _POINTS:].reshape(rows, edges.size - 1, 2, _POINTS)
+    down = np.concatenate([first[:, None], rest[:, :, 1]], axis=1)
+    leg_parts = down @ (2 * share * weights)[::-1] * (tops - edges)
+    steps = rest[:, :, 0] @ weights * np.diff(tops)
+    return (leg_parts[:, :-1] + steps - leg_parts[:, 1:]).imag / np.pi
+
+
+def _join(masses: np.ndarray) -> np.ndarray:
+    """Join bins until no weight is negative.
+
+    An isolated eigenvalue close to an edge is shared wrongly between its two bins; their sum is right.
+    """
+    while np.min(masses[_WEIGHTS]) < -_NEGATIVE:
+        row, j = np.unravel_index(np.argmin(masses[_WEIGHTS]), masses[_WEIGHTS].shape)
+        beside = [k for k in (j - 1, j + 1) if 0 <= k < masses.shape[1]]
+        largest = max(beside, key=lambda k: masses[_WEIGHTS][row, k])
+        masses[:, largest] += masses[:, j]
+        masses = np.delete(masses, j, axis=1)
+    return masses
+
+
+def _nodes(masses: np.ndarray, unit: float, power: float) -> SignedSpectrum:
+    """One node a bin, and one more for an isolated eigenvalue, which lies along v and theta."""
+    w, vv, vt, tt, wd, wh, whh, directed = masses
+    # The few labels far out carry a share of the traces that their number does not show.
+    traced = w + whh / unit**2 > _SMALLEST
+    alone = vv + tt > np.maximum(_SMALLEST, _ISOLATED * w)
+    h = directed[alone] / (vv + tt)[alone]
+    # It has no share of the trace, and takes the mean of e_k H e_k.
+    return SignedSpectrum(
+        h=np.append(wh[traced] / w[traced], h),
+        square=np.append(whh[traced] / w[traced], h**2),
+        weights=np.append(w[traced], np.zeros_like(h)),
+        vv=np.append(np.where(alone, 0.0, vv)[traced], vv[alone]),
+        vt=np.append(np.where(alone, 0.0, vt)[traced], vt[alone]),
+        tt=np.append(np.where(alone, 0.0, tt)[traced], tt[alone]),
+        hd=np.append(np.maximum(wd[traced], 0.0) / w[traced], np.full_like(h, power)),
+    )
+
+
+def _check_moments(spectrum: SignedSpectrum, mean: float, power: float, alpha: float) -> None:
+    """Raise unless the sums and the traces of H-hat, H-hat^2 and H are right: a lost branch shows there."""
     w, unit = spectrum.weights, np.sqrt(power / alpha)
-    errors = (w @ spectrum.h / unit, w @ spectrum.square / unit**2 - 1, w @ spectrum.hd / power - 1)
-    worst = float(np.max(np.abs(errors)))
+    sums = w.sum() - 1, spectrum.vv.sum() - 1, spectrum.vt.sum(), spectrum.tt.sum() - 1
+    square = power / alpha + mean**2
+    traces = (w @ spectrum.h - mean) / unit, w @ spectrum.square / square - 1, w @ spectrum.hd / power - 1
+    worst = float(np.max(np.abs(sums + traces)))
     if not worst < _MOMENTS:
         raise ConvergenceError("signed_spectrum (moments)", worst, {"power": power, "alpha": alpha})
 
 
 def _continued_forms(law: LabelLaw, alpha: float, x: np.ndarray) -> np.ndarray:
-    """`_quadratic_forms` for A = H-hat along a path x below the axis, shape (5, len(x))."""
-    middle = x.size // 2
+    """`_quadratic_forms` along a path x below the axis, shape (5, len(x))."""
     forms = np.empty((5, x.size), dtype=np.complex128)
-    centre = _descend(law, alpha, x[middle])
-    for side in (range(middle, x.size), range(middle - 1, -1, -1)):
-        m, last = centre, x[middle]
-        for j in side:
-            # Beside an atom at 0 it is x m that changes slowly.
-            guess = m * last / x[j] if alpha < 1 else m
-            new = _newton(law.y, law.mass, alpha, x[j], guess)
-            # A jump means that Newton left the branch: come down from far below instead.
-            if new.imag <= 0 or abs(new - guess) > 0.3 * abs(guess):
-                new = _descend(law, alpha, x[j])
-            forms[:, j] = _quadratic_forms(law, law.y, alpha, x[j], new)
-            m, last = new, x[j]
+    m, last = _descend(law, alpha, x[0]), x[0]
+    for j, point in enumerate(x):
+        # Beside an atom at 0 it is x m that changes slowly.
+        guess = m * last / point if alpha < 1 else m
+        m, last = _follow(law, alpha, point, guess), point
+        forms[:, j] = _quadratic_forms(law, alpha, point, m)
     return forms
+
+
+def _follow(law: LabelLaw, alpha: float, x: complex, guess: complex) -> complex:
+    """m at x by Newton from its neighbour; where that leaves the branch, from far below the axis."""
+    try:
+        m = _newton(law, alpha, x, guess)
+    except ConvergenceError:
+        return _descend(law, alpha, x)
+    return m if m.imag > 0 and abs(m - guess) < 0.5 * abs(guess) else _descend(law, alpha, x)
 
 
 def _descend(law: LabelLaw, alpha: float, x: complex) -> complex:
     """m at x by continuation from far below the axis, where m = 1/x."""
-    depths = np.geomspace(3e3 * (1 + abs(law.y[-1]) + abs(x)), -x.imag, 90)
+    depths = np.geomspace(3e3 * (1 + abs(law.right[-1]) + abs(x)), -x.imag, 90)
     m = 1 / complex(x.real, -depths[0])
     for depth in depths:
-        m = _newton(law.y, law.mass, alpha, complex(x.real, -depth), m)
+        m = _newton(law, alpha, complex(x.real, -depth), m)
     if m.imag <= 0:
         raise ConvergenceError("signed_spectrum", float(-m.imag), {"x": x, "alpha": alpha})
     return m
 
 
-def _newton(D: np.ndarray, mass: np.ndarray, alpha: float, x: complex, start: complex) -> complex:
-    """The root m of m (x + E[Dq]) = 1 next to `start`."""
+def _newton(law: LabelLaw, alpha: float, x: complex, start: complex) -> complex:
+    """The root m of m x + alpha (1 - E q) = 1 next to `start`."""
     m = start
     for _ in range(100):
-        q = 1 / (1 + D * (m / alpha))
-        weighted = mass * D * q
-        change = (m * (x + weighted.sum()) - 1) / (x + weighted @ q)
+        q, square = _panel_means(law, m / alpha)
+        mean = complex(law.masses[0] @ q)
+        # The derivative of alpha (1 - E q) in m is E[y q^2] = (E q - E q^2) alpha/m.
+        fall = (mean - complex(law.masses[0] @ square)) * alpha / m
+        change = (m * x + alpha * (1 - mean) - 1) / (x + fall)
         # Below the axis (Im x < 0) the branch has Im m > 0; a full step may cross the cut, so shorten it.
-        while np.iscomplexobj(m) and (m - change).imag <= 0 < m.imag:
+        while (m - change).imag <= 0 < m.imag:
             change /= 2
         m = m - change
         if abs(change) <= 1e-12 * abs(m):
@@ -234,15 +342,28 @@ def _newton(D: np.ndarray, mass: np.ndarray, alpha: float, x: complex, start: co
     raise ConvergenceError("signed_spectrum", abs(change / m), {"x": x, "alpha": alpha})
 
 
-def _quadratic_forms(
-    law: LabelLaw, D: np.ndarray, alpha: float, x: complex, m: complex
-) -> tuple[complex, ...]:
+def _panel_means(law: LabelLaw, s: complex) -> tuple[np.ndarray, np.ndarray]:
+    """Averages of q = 1/(1 + y s) and q^2 over each panel."""
+    low, high = 1 + s * law.left, 1 + s * law.right
+    square = 1 / (low * high)
+    middle, half = (low + high) / 2, (high - low) / (low + high)
+    short = np.abs(half) < 1e-3
+    # atanh(half)/half/middle; the segment from low to high never meets the negative axis.
+    q = (1 + half**2 / 3) / middle
+    q[~short] = (np.log(high[~short]) - np.log(low[~short])) / (high[~short] - low[~short])
+    return q, square
+
+
+def _quadratic_forms(law: LabelLaw, alpha: float, x: complex, m: complex) -> tuple[complex, ...]:
     """tr G/d, beta_* G beta_*, beta_* G g, g G g and tr HG/d at one x."""
-    q = 1 / (1 + D * (m / alpha))
-    power = complex(law.mass @ (law.y**2 * q))
-    star = 1 / (x + complex(law.second @ (D * q)))
-    overlap = complex(law.first @ (law.y * q))
-    return m, star, star * overlap, m / alpha * power + star * overlap**2, m * power
+    s = m / alpha
+    q, _ = _panel_means(law, s)
+    mean, first, second = (complex(value) for value in law.masses @ q)
+    label = law.masses[0] @ (law.left + law.right) / 2
+    power = (label - (1 - mean) / s) / s
+    star = 1 / (x + (1 - second) / s)
+    overlap = -first / s
+    return m, star, star * overlap, s * power + star * overlap**2, m * power
 
 
 def _directions(
@@ -255,7 +376,7 @@ def _directions(
     gradient: np.ndarray,
 ) -> np.ndarray:
     """Columns tr G/d, v G v, v G theta_p and theta_p G theta_p."""
-    norm = target.linear**2 + (target.power + noise**2) / alpha
+    norm = target.linear**2 + (target.second_moment + noise**2) / alpha
     gamma = target.linear / np.sqrt(norm)
     vv, v_star = gradient / norm, cross / np.sqrt(norm)
     tt = (star - 2 * gamma * v_star + gamma**2 * vv) / (1 - gamma**2)

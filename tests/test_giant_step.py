@@ -76,10 +76,11 @@ def test_stored_isotropic_theory_to_nine_digits(p, deviation):
     deviation("spiked_features.spiked_losses", "stored, 9 digits", values, expected)
 
 
-def test_stored_networks_with_an_odd_activation_by_standard_errors(capsys, deviation):
+@pytest.mark.parametrize("activation", ["odd", "relu"])
+def test_stored_networks_by_standard_errors(activation, capsys, deviation):
     scores = []
     for p in NETWORKS:
-        if p["sigma"] == "relu" or not p["balanced_signs"]:
+        if (p["sigma"] == "relu") != (activation == "relu") or not p["balanced_signs"]:
             continue
         setting = stored_setting(p)
         model = stepped_features(setting, setting.step)
@@ -98,7 +99,7 @@ def test_stored_networks_with_an_odd_activation_by_standard_errors(capsys, devia
     # The largest, -5.3, is a train loss at alpha = 1, beta = 2 and lambda = 1e-3: a gap of finite size. Own
     # simulations give 0.0058 +- 0.0005 at d = 300 (800 draws), 0.0069 +- 0.0009 at d = 1200; theory 0.0087.
     assert rms < 1.5
-    deviation("giant_step.stepped_features", "stored, d = 300 and 600", scores, 0, 1)
+    deviation("giant_step.stepped_features", f"stored, d = 300 and 600, {activation}", scores, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -285,5 +286,3 @@ def test_uncovered_settings_are_refused():
             giant_step(setting.replace(**change))
     with pytest.raises(ValueError, match="bulk"):
         giant_step(setting, bulk="round")
-    with pytest.raises(ValueError, match="bulk"):
-        giant_step(setting.replace(activation="relu"), bulk="anisotropic")

@@ -3,19 +3,21 @@
 import json
 import time
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from onestep_lib import Setting, one_curve, random_features, signed_spectrum, spiked_features
+from onestep_lib import Setting, random_features, signed_spectrum, spiked_features
 from onestep_lib.activations import Activation
 from onestep_lib.giant_step import giant_step, stepped_features
 from onestep_lib.hermite import gaussian_mean
 from onestep_lib.one_curve import one_step, readout_nodes, stepped_vocabulary
 from onestep_lib.row_lengths import row_lengths
+from onestep_lib.spiked_resolvent import Bulk
 from onestep_lib.staircase import finite_staircase
-from onestep_lib.step import exact_spike, slope_moments
+from onestep_lib.step import exact_spike, label_moments, slope_moments
 from onestep_lib.sweeps import CHUNK, ONE_CURVE, one_curve_chunk, one_curve_setting
 
 TABLE = Path(__file__).parent / "data" / "one_curve.json"
@@ -180,32 +182,60 @@ RELU_OBJECTIVE = (-0.0146, -0.0743, -0.1436, -0.1747, -0.2087, -0.2328)
 RELU_TEST = (-0.0617, -0.2970, -0.5404, -0.5732, -0.5546, -0.4786)
 
 
-def relu_changes():
-    found = one_step(RELU.replace(step=(0.0, *powers(800, (0, 0.2, 0.35, 0.45, 0.55, 0.62)))), count=8)
-    return found.objective[1:] - found.objective[0], found.test[1:] - found.test[0]
+RELU_STEPS = (0.0, *powers(800, (0, 0.2, 0.35, 0.45, 0.55, 0.62)))
 
 
-def test_changes_of_relu(monkeypatch, deviation):
-    objective, test = relu_changes()
+def relu_changes(models):
+    losses = [spiked_features.spiked_losses(m, RELU.phi, RELU.psi, RELU.ridge, RELU.d, True) for m in models]
+    changes = [(found.objective - losses[0].objective, found.test - losses[0].test) for found in losses]
+    return np.transpose(changes[1:])
+
+
+def blurred_vocabulary(step):
+    """The vocabulary with the bulk, and the bulk scales, of the blurred spectrum."""
+    model = stepped_vocabulary(RELU, step, 8)
+    mean, linear, variance = slope_moments(RELU.activation)
+    direction = label_moments(RELU.target, RELU.noise, RELU.phi).direction
+    tau = model.spikes / (mean * np.sqrt(direction))
+    data = blurred_spectrum(RELU.target, RELU.noise, 2.0)
+    share = tau**2 * (variance - linear**2) * RELU.phi
+    scales = 1 + np.outer(2 * tau * linear, data.h) + np.outer((tau * linear) ** 2, data.square)
+    scales += np.outer(share, data.hd)
+    squared = scales @ data.weights
+    bulk = Bulk(data.weights, data.vv, data.vt, data.tt, scales / squared[:, None])
+    return replace(model, bulk=bulk, scales=np.sqrt(squared))
+
+
+@lru_cache
+def blurred_spectrum(labels, noise, alpha):
+    """The spectrum of H-hat read on a grid of h at a small height above the axis."""
+    law = signed_spectrum.label_law(labels, noise)
+    power = labels.power + noise**2
+    unit = np.sqrt(power / alpha)
+    scale, reach = 0.147 * unit, 7.5 * unit + 3 * np.sqrt(power)
+    h = scale * np.sinh(np.linspace(1, -1, 4001) * np.arcsinh(reach / scale))
+    forms = signed_spectrum._continued_forms(law, alpha, -h - 5e-4j * (scale + np.abs(h)))
+    columns = np.vstack([signed_spectrum._directions(labels, noise, alpha, *forms[:4]).T, forms[4]])
+    masses = columns.imag / np.pi * np.abs(np.gradient(h))
+    masses = np.vstack([masses, masses[0] * h, masses[0] * h**2])
+    w, vv, vt, tt, wd, wh, whh = np.add.reduceat(masses, np.arange(0, 4001, 40), axis=1)
+    return signed_spectrum.SignedSpectrum(
+        wh / w, whh / w, w / w.sum(), vv / vv.sum(), vt, tt / tt.sum(), wd / w
+    )
+
+
+def test_changes_of_relu(deviation):
+    objective, test = relu_changes([stepped_vocabulary(RELU, step, 8) for step in RELU_STEPS])
     np.testing.assert_allclose(objective, RELU_OBJECTIVE, atol=1e-3)
     np.testing.assert_allclose(test[:3], RELU_TEST[:3], atol=1.2e-3)
     # The earlier numbers read the spectrum of H-hat at a height of 5e-4 of |h|, whose Lorentz tails raise
-    # tr H-hat^2 by 5 %; the traces of the spectrum here are right to 1e-3 (test_signed_spectrum).
+    # tr H-hat^2 by 5 %; the traces of the spectrum here are right to 1e-5 (test_signed_spectrum).
     assert np.all(test[3:] < RELU_TEST[3:])
-    monkeypatch.setattr(signed_spectrum, "_HEIGHTS", (5e-4,))
-    monkeypatch.setattr(signed_spectrum, "_EXTRAPOLATE", (1.0,))
-    monkeypatch.setattr(signed_spectrum, "_GRID", 4001)
-    monkeypatch.setattr(signed_spectrum, "_MERGE", 40)
-    monkeypatch.setattr(signed_spectrum, "_REACH", 7.5)
-    monkeypatch.setattr(signed_spectrum, "_SCALE", 0.147)
-    monkeypatch.setattr(signed_spectrum, "_MOMENTS", 0.1)
-    blurred = signed_spectrum.signed_spectrum(RELU.target, RELU.noise, 2.0)
-    monkeypatch.setattr(one_curve, "_spectrum", lambda *_: blurred)
-    objective, test = relu_changes()
+    objective, test = relu_changes([blurred_vocabulary(step) for step in RELU_STEPS])
     np.testing.assert_allclose(objective, RELU_OBJECTIVE, atol=1e-3)
     np.testing.assert_allclose(test, RELU_TEST, atol=1.5e-3)
     route, expected = "earlier solver and its spectrum, 4 decimals, relu", [RELU_OBJECTIVE, RELU_TEST]
-    deviation("one_curve.one_step", route, [objective, test], expected, scale=1)
+    deviation("one_curve.stepped_vocabulary", route, [objective, test], expected, scale=1)
 
 
 # The solver of many spikes.
