@@ -51,7 +51,8 @@ def simulate(
         `onestep_lib.network.one_step_map` marks is refused for the settings that it does not describe.
     test_size : int, optional
         Number of test inputs a repeat (default: the larger of 2000 and 2n). They are streamed, and the
-        step sizes taken one by one, so that memory grows with neither. The label noise enters the test loss by its exact variance.
+        step sizes taken one by one, so that memory grows with neither. The label noise enters the test
+        loss by its exact variance.
     jobs : int
         Worker processes (joblib).
     progress : bool

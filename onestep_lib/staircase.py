@@ -23,10 +23,11 @@ with :math:`x^k=\sum_q\xi_{kq}He_q(x)`, where t_0 is changed by the constant par
 
 The three omega (symbols of this page only) are the sizes of the activation's mean, of the lengths of the
 rows (0 unless these are Gaussian) and of those of the inputs (0 unless Gaussian); p is the share of 1 outside
-the span of the even powers among the :math:`a^{\circ k}`: 1 for l = 1, 2/3 for l = 2, 3 with c_2 != 0. For t_0 = k m_1
-(c_0 = 0, spherical rows) it is the sum of Moniri et al. (arXiv 2310.07891, theorem on the training loss).
-For the exact step, whose rows the rest of the gradient lengthens, give ``spike=exact_spike(setting)``
-(:mod:`onestep_lib.step`): :math:`\xi_{kq}` becomes :math:`\xi_{kq}(1+q)^{(k-q)/2}` throughout.
+the span of the even powers among the :math:`a^{\circ k}`: 1 for l = 1, 2/3 for l = 2, 3 with c_2 != 0. For
+t_0 = k m_1 (c_0 = 0, spherical rows) Delta_l is the sum of Moniri et al. (arXiv 2310.07891, theorem on the
+training loss). For the exact step, whose rows the rest of the gradient lengthens by the widening q, give
+``spike=exact_spike(setting)`` (:mod:`onestep_lib.step`): :math:`\xi_{kj}` becomes
+:math:`\xi_{kj}(1+q)^{(k-j)/2}` throughout.
 
 **Test loss, every level.** Generalised cross-validation is exact in the limit, so that with ' = d/dlambda
 
