@@ -234,8 +234,8 @@ CASES = [
     ("erf", "tanh", "gaussian", "scaled"),
     ("tanh", "sign", "spherical", "scaled"),
 ]
-# A tilted bulk and labels with a mean. At d = 100 the test loss is 2.5 % above the theory (100 draws, z = 2.5),
-# at d = 200 0.5 % (60 draws, z = 0.5).
+# A tilted bulk and labels with a mean. At d = 100 the test loss is 2.5 % above the theory (100 draws,
+# z = 2.5), at d = 200 0.5 % (60 draws, z = 0.5).
 TILTED = [("softplus", (0.3, 1, 2**-0.5), "gaussian", "centred")]
 
 

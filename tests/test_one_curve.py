@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onestep_lib import Setting, random_features, signed_spectrum, spiked_features
+from onestep_lib import Setting, random_features, signed_spectrum, simulate, spiked_features
 from onestep_lib.activations import Activation
 from onestep_lib.giant_step import giant_step, stepped_features
 from onestep_lib.hermite import gaussian_mean
@@ -236,6 +236,20 @@ def test_changes_of_relu(deviation):
     np.testing.assert_allclose(test, RELU_TEST, atol=1.5e-3)
     route, expected = "earlier solver and its spectrum, 4 decimals, relu", [RELU_OBJECTIVE, RELU_TEST]
     deviation("one_curve.stepped_vocabulary", route, [objective, test], expected, scale=1)
+
+
+def test_as_many_samples_as_dimensions(capsys, deviation):
+    """relu at n = d, where the spectrum of H-hat is singular at 0."""
+    s = RELU.replace(n=300, d=300, N=400, step=powers(300, (0.3, 0.5, 0.65)), ridge=(0.02, 0.3))
+    simulated, found = simulate(s, np.random.default_rng(5), 40), one_step(s)
+    scores = []
+    for loss in LOSSES:
+        z = (getattr(simulated, loss) - getattr(found, loss)) / getattr(simulated, f"{loss}_se")
+        scores.append(z)
+        with capsys.disabled():
+            print(f"\nrelu, n = d = 300, {loss}: z = {z.ravel().round(2)}", end="")
+    deviation("one_curve.one_step", "relu, n = d = 300, 40 repeats", scores, 0, 1)
+    assert np.sqrt(np.mean(np.square(scores))) < 1.6
 
 
 # The solver of many spikes.

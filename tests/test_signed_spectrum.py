@@ -5,6 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from onestep_lib import ConvergenceError
 from onestep_lib import signed_spectrum as module
@@ -120,6 +122,21 @@ def test_n_equal_to_d_is_the_limit_of_both_sides():
         means.append([part @ (1 / (1 + found.h**2)) for part in (found.weights, found.vv, found.tt)])
     below, at, above = np.array(means)
     np.testing.assert_allclose(at, (below + above) / 2, atol=1e-3)
+
+
+@settings(max_examples=6)
+@given(
+    st.tuples(*[st.floats(-1, 1)] * 4),
+    st.sampled_from([0.0, 1e-5, 1e-2, 1.0, 1e3]),
+    st.floats(-3, 3).map(lambda power: 10.0**power),
+)
+def test_any_batch_has_a_spectrum(coefficients, noise, alpha):
+    """The sums, the traces and the atom, which raise where they are off by 1e-4."""
+    labels = target((coefficients[0], 0.3 + abs(coefficients[1]), *coefficients[2:]))
+    found = signed_spectrum(labels, noise, alpha)
+    for part in (found.weights, found.vv, found.tt, found.hd):
+        assert np.all(part >= -1e-6)
+    assert found.weights[np.argmin(np.abs(found.h))] > 1 - alpha - 1e-6
 
 
 def test_an_isolated_eigenvalue_is_one_node():
