@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 __all__ = [
+    "check_broadcast",
     "check_choice",
     "check_count",
     "check_generator",
+    "check_instance",
     "check_matrix",
     "check_nonnegative",
     "check_number",
@@ -70,6 +72,15 @@ def check_positive(name: str, value: ArrayLike) -> np.ndarray:
     return array
 
 
+def check_broadcast(**arrays: np.ndarray) -> list[np.ndarray]:
+    """Return the arrays broadcast to one shape, or raise."""
+    try:
+        return list(np.broadcast_arrays(*arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise ValueError(f"{', '.join(arrays)} must broadcast to one shape, got {shapes}") from None
+
+
 def check_number(
     name: str, value: ArrayLike, check: Callable[[str, ArrayLike], np.ndarray] = check_real
 ) -> float:
@@ -105,6 +116,12 @@ def check_generator(rng: object) -> np.random.Generator:
             f"rng must be a numpy.random.Generator, for example numpy.random.default_rng(7), got {rng!r}"
         )
     return rng
+
+
+def check_instance(name: str, value: object, kind: type) -> None:
+    """Raise unless `value` is an instance of the class."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be of the class {kind.__name__}, got {value!r:.200}")
 
 
 def check_vector(name: str, value: ArrayLike, length: int | None = None) -> np.ndarray:

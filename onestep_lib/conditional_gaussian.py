@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from onestep_lib._checks import check_generator, check_matrix
 from onestep_lib.conditional_means import feature_means
 from onestep_lib.hermite import gaussian_mean
 from onestep_lib.network import Network, one_step_map
@@ -38,7 +39,8 @@ def conditional_gaussian_features(network: Network, X: np.ndarray, rng: np.rando
     -------
     ndarray, shape (n, N)
     """
-    sigma = network.activation
+    sigma, X = network.activation, check_matrix("X", X, network.weights.shape[1])
+    check_generator(rng)
     kappa, spikes, bulk = _split(network, X)
     lengths = np.sum(bulk**2, axis=1)
     scale = float(np.sqrt(np.mean(lengths)))

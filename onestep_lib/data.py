@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onestep_lib._checks import check_count, check_generator, check_vector
+from onestep_lib._checks import check_count, check_generator, check_unit_vector
 from onestep_lib.inputs import INPUTS
 from onestep_lib.settings import Setting
 
@@ -45,7 +45,7 @@ def sample_batch(
     X : ndarray, shape (count, d)
     y : ndarray, shape (count,)
     """
-    direction = check_vector("direction", direction, setting.d)
+    direction = check_unit_vector("direction", direction, setting.d)
     X = sample_inputs(setting, count, rng)
     y = setting.target(X @ direction)
     return X, y + setting.noise * rng.standard_normal(count)

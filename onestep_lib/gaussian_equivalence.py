@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_nonnegative, check_positive
+from onestep_lib._checks import check_broadcast, check_nonnegative, check_positive
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.marchenko_pastur import BulkMeans, bulk_means
 from onestep_lib.settings import Losses, Setting
@@ -72,11 +72,11 @@ class Resolvent:
 
 
 def _parameters(*named: tuple[str, ArrayLike, bool]) -> list[np.ndarray]:
-    checked = [
-        check_positive(name, value) if positive else check_nonnegative(name, value)
+    checked = {
+        name: check_positive(name, value) if positive else check_nonnegative(name, value)
         for name, value, positive in named
-    ]
-    return list(np.broadcast_arrays(*checked))
+    }
+    return check_broadcast(**checked)
 
 
 def _gap(

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_nonnegative, check_positive
+from onestep_lib._checks import check_broadcast, check_nonnegative, check_positive
 
 __all__ = ["BulkMeans", "bulk_means"]
 
@@ -64,7 +64,7 @@ def bulk_means(v: ArrayLike, c: ArrayLike) -> BulkMeans:
     ValueError
         For a negative v or a c that is not positive.
     """
-    v, c = check_nonnegative("v", v), check_positive("c", c)
+    v, c = check_broadcast(v=check_nonnegative("v", v), c=check_positive("c", c))
     root_c = np.sqrt(c)
     low, high = (1 - root_c) ** 2, (1 + root_c) ** 2
     s = np.sqrt((1 + v * low) * (1 + v * high))

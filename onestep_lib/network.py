@@ -19,6 +19,7 @@ from onestep_lib._checks import (
     check_choice,
     check_count,
     check_generator,
+    check_instance,
     check_matrix,
     check_nonnegative,
     check_number,
@@ -64,8 +65,7 @@ class Network:
     def __post_init__(self) -> None:
         weights = check_matrix("weights", self.weights)
         readout = check_vector("readout", self.readout, weights.shape[0])
-        if not isinstance(self.activation, Activation):
-            raise TypeError(f"activation must be an Activation, got {self.activation!r}")
+        check_instance("activation", self.activation, Activation)
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "readout", readout)
 
@@ -108,6 +108,7 @@ def require_covered(features: FeatureMap, setting: Setting) -> None:
 
 def features(weights: np.ndarray, X: np.ndarray, sigma: Activation) -> np.ndarray:
     r"""Return :math:`F=\sigma(XW^\top)`, shape (n, N); no factor :math:`1/\sqrt N`."""
+    check_instance("sigma", sigma, Activation)
     weights = check_matrix("weights", weights)
     X = check_matrix("X", X, weights.shape[1])
     return sigma(X @ weights.T)
@@ -155,6 +156,7 @@ def first_layer_gradient(
     ValueError
         If a shape does not fit, or the activation has no useful slope (a step function).
     """
+    check_instance("network", network, Network)
     check_choice("output", output, OUTPUTS)
     slope = network.activation.require_slope()
     X = check_matrix("X", X, network.weights.shape[1])
@@ -179,6 +181,7 @@ def residual(network: Network, X: np.ndarray, y: np.ndarray, output: str = "cent
 
     Parameters are those of `first_layer_gradient`.
     """
+    check_instance("network", network, Network)
     check_choice("output", output, OUTPUTS)
     X = check_matrix("X", X, network.weights.shape[1])
     y = check_vector("y", y, X.shape[0])
@@ -195,6 +198,7 @@ def gradient_step(
 ) -> Network:
     r"""Return the network with :math:`W_1=W_0+\eta G`, G from `first_layer_gradient`."""
     eta = check_number("step", step, check_nonnegative)
+    check_instance("network", network, Network)
     weights = network.weights + eta * first_layer_gradient(network, X, y, output)
     return replace(network, weights=weights)
 
@@ -208,6 +212,8 @@ def gradient_steps(
     that of the initial ones, so that the residual of step k is :math:`y-(f_k-f_0)`.
     """
     check_count("updates", updates)
+    check_choice("output", output, OUTPUTS)
+    check_instance("network", network, Network)
     initial = features(network.weights, X, network.activation) @ network.readout
     for update in range(updates):
         labels = y

@@ -146,7 +146,9 @@ def measured_outliers(F: np.ndarray, kappa: np.ndarray, count: int, level: int) 
     F = check_matrix("F", F)
     n = F.shape[0]
     kappa = check_vector("kappa", kappa, n)
-    count = check_count("count", count)
+    check_count("level", level, minimum=0)
+    if check_count("count", count) > min(F.shape):
+        raise ValueError(f"count must be at most min(n, N) = {min(F.shape)}, got {count}")
     left, singular, _ = np.linalg.svd(F, full_matrices=False)
     scale = np.sqrt(n * factorial(np.arange(level + 1)))
     basis = hermite(level, kappa) / scale[:, None]

@@ -122,17 +122,33 @@ def streamed_ridge_path(
     Returns
     -------
     RidgePath
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no sample, a block's shape does not fit, or a penalty is negative.
     """
     path = _one_path(ridges)
+    if not callable(blocks):
+        raise TypeError(f"blocks must be a callable that returns (F, y) blocks, got {blocks!r:.200}")
     n, gram, projected = 0, np.zeros(()), np.zeros(())
     for F, y in blocks():
+        _check_block(F, y, gram)
         n, gram, projected = n + y.size, gram + F.T @ F, projected + F.T @ y
+    if n == 0:
+        raise ValueError("blocks must hold at least one sample, got none")
     values, vectors = _eigen(gram, n)
     inverse, missed = _filters(values, n * path)
     scaled = inverse * (vectors.T @ projected)[:, None]
     coefficients = vectors @ scaled
     train = sum(np.sum((y[:, None] - F @ coefficients) ** 2, axis=0) for F, y in blocks()) / n
     return _collect(ridges, n, coefficients, train, scaled, values, inverse, missed)
+
+
+def _check_block(F: np.ndarray, y: np.ndarray, gram: np.ndarray) -> None:
+    """Raise unless a block fits to itself and to the Gram matrix of those before it."""
+    check_matrix("F", F, gram.shape[0] if gram.ndim else None)
+    check_same_length("y", check_vector("y", y), "F", F)
 
 
 def _one_path(ridges: ArrayLike) -> np.ndarray:

@@ -37,7 +37,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_choice, check_count, check_nonnegative, check_number, check_path
+from onestep_lib._checks import (
+    check_choice,
+    check_count,
+    check_nonnegative,
+    check_number,
+    check_path,
+    check_real,
+)
 from onestep_lib.activations import Activation, Target
 from onestep_lib.activations import activation as as_activation
 from onestep_lib.activations import target as as_target
@@ -230,14 +237,14 @@ class Losses:
     @classmethod
     def from_draws(cls, draws: np.ndarray) -> Losses:
         """Return means and standard errors of repeats, shape (repeats, 3) + shape, repeats >= 2."""
-        repeats = draws.shape[0]
-        if draws.ndim < 2 or draws.shape[1] != 3 or repeats < 2:
+        draws = check_real("draws", draws)
+        if draws.ndim < 2 or draws.shape[1] != 3 or draws.shape[0] < 2:
             raise ValueError(
                 f"draws must have shape (repeats >= 2, 3, ...), got {draws.shape}: "
                 "one repeat has no standard error"
             )
         mean = draws.mean(axis=0)
-        error = draws.std(axis=0, ddof=1) / np.sqrt(repeats)
+        error = draws.std(axis=0, ddof=1) / np.sqrt(draws.shape[0])
         scalar = mean.ndim == 1
         train, test, objective = (float(v) if scalar else v for v in mean)
         train_se, test_se, objective_se = (float(v) if scalar else v for v in error)

@@ -19,7 +19,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.linalg import svds
 
-from onestep_lib._checks import check_matrix, check_positive, check_real, check_vector
+from onestep_lib._checks import (
+    check_count,
+    check_instance,
+    check_matrix,
+    check_number,
+    check_positive,
+    check_real,
+    check_vector,
+)
 from onestep_lib.bulk_edges import Averages, BulkShape, bulk_edges, top_distance
 from onestep_lib.gaussian_equivalence import Resolvent
 from onestep_lib.settings import Setting
@@ -59,6 +67,7 @@ def marchenko_pastur_density(x: ArrayLike, ratio: float) -> np.ndarray:
     ndarray, the shape of x
     """
     x = check_positive("x", x)
+    ratio = check_number("ratio", ratio, check_positive)
     low, high = marchenko_pastur_edges(ratio)
     inside = np.maximum((high - x) * (x - low), 0.0)
     return np.sqrt(inside) / (2 * np.pi * ratio * x)
@@ -97,7 +106,7 @@ class FeatureLaw:
     def distribution(self, x: ArrayLike, points: int = 2000) -> np.ndarray:
         """The distribution function at points x, from the density at `points` angles an interval."""
         x = check_real("x", x)
-        angle = np.pi * (np.arange(points) + 0.5) / points
+        angle = np.pi * (np.arange(check_count("points", points)) + 0.5) / points
         total = np.where(x >= 0, self.atom, 0.0)
         for low, high in self.support:
             middle, half = (low + high) / 2, (high - low) / 2
@@ -205,8 +214,16 @@ def distribution_distance(eigenvalues: np.ndarray, law: FeatureLaw) -> float:
     eigenvalues : ndarray, shape (n,)
         All of them, those at 0 included (rounding below 1e-10 of the largest counts as 0).
     law : FeatureLaw
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no eigenvalue, all are 0, or the law is not a `FeatureLaw`.
     """
+    check_instance("law", law, FeatureLaw)
     values = np.sort(check_vector("eigenvalues", eigenvalues))
+    if not values.any():
+        raise ValueError(f"eigenvalues must not be empty or all 0, got {eigenvalues!r}")
     values = np.where(np.abs(values) < 1e-10 * np.abs(values).max(), 0.0, values)
     positive = values[values > 0]
     zeros = values.size - positive.size

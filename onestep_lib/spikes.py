@@ -47,13 +47,20 @@ from functools import partial
 import numpy as np
 from scipy.special import factorial, factorial2
 
-from onestep_lib._checks import check_count, check_matrix, check_number, check_vector
+from onestep_lib._checks import (
+    check_count,
+    check_instance,
+    check_matrix,
+    check_number,
+    check_positive,
+    check_vector,
+)
 from onestep_lib.gaussian_equivalence import Resolvent
 from onestep_lib.hermite import hermite, monomial_to_hermite
 from onestep_lib.network import FeatureMap, Network, features, one_step_map
 from onestep_lib.settings import Setting
 from onestep_lib.spectra import operator_norm
-from onestep_lib.step import Spike, SteppedNetwork, check_stepped, check_widening, gradient_spike
+from onestep_lib.step import Spike, SteppedNetwork, check_widening, gradient_spike
 
 __all__ = [
     "infinite_spike_features",
@@ -113,8 +120,7 @@ def spike_or_limit(setting: Setting, spike: Spike | None) -> Spike:
     """Return the spike, by default the limit for a step of rank one."""
     if spike is None:
         return gradient_spike(setting)
-    if not isinstance(spike, Spike):
-        raise TypeError(f"spike must be an onestep_lib.step.Spike or None, got {spike!r}")
+    check_instance("spike", spike, Spike)
     return spike
 
 
@@ -236,7 +242,8 @@ def _graded(parts: np.ndarray) -> np.ndarray:
 
 def sample_side(resolvent: Resolvent, k: float, level: int) -> tuple[np.ndarray, np.ndarray]:
     """Return t_q, q = 0, ..., l and g, and their lambda-derivatives; shape (..., l + 2)."""
-    is_linear = np.arange(level + 2) == 1
+    k = check_number("k", k, check_positive)
+    is_linear = np.arange(check_count("level", level, minimum=0) + 2) == 1
     t = np.where(is_linear, resolvent.m2[..., None], resolvent.m1[..., None])
     dt = np.where(is_linear, resolvent.dm2[..., None], resolvent.dm1[..., None])
     return k * t, k * dt
@@ -295,8 +302,9 @@ def _spiked(
 ) -> np.ndarray:
     if not isinstance(network, SteppedNetwork):
         return features(network.weights, X, network.activation)
+    base = features(network.initial.weights, X, network.activation)
     samples, neurons = _spike_terms(network, X, level, widened)
-    return features(network.initial.weights, X, network.activation) + samples @ neurons.T
+    return base + samples @ neurons.T
 
 
 def spike_features(level: int, widened: bool = False) -> FeatureMap:
@@ -370,7 +378,7 @@ def spike_error(network: SteppedNetwork, X: np.ndarray, level: int, widened: boo
     TypeError, ValueError
         If the network took no step, or X does not fit.
     """
-    check_stepped(network)
+    check_instance("network", network, SteppedNetwork)
     check_count("level", level)
     X = check_matrix("X", X, network.weights.shape[1])
     samples, neurons = _spike_terms(network, X, level, widened)

@@ -63,6 +63,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse.linalg import svds
 
 from onestep_lib._checks import (
+    check_instance,
     check_matrix,
     check_nonnegative,
     check_number,
@@ -119,21 +120,10 @@ class SteppedNetwork(Network):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.initial, Network):
-            raise TypeError(f"initial must be a Network, got {self.initial!r}")
+        check_instance("initial", self.initial, Network)
         direction = check_vector("direction", self.direction, self.weights.shape[1])
         object.__setattr__(self, "direction", direction)
         check_number("step", self.step, check_nonnegative)
-
-
-def check_stepped(network: Network) -> SteppedNetwork:
-    """Return the network if it remembers its step, or raise."""
-    if not isinstance(network, SteppedNetwork):
-        raise TypeError(
-            "network must be a SteppedNetwork, as onestep_lib.step.take_steps yields it, "
-            f"got a {type(network).__name__}"
-        )
-    return network
 
 
 def gradient_direction(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
@@ -188,6 +178,7 @@ def rank_one_error(gradient: np.ndarray, network: Network, direction: np.ndarray
     ValueError
         If a shape does not fit, or the gradient is 0.
     """
+    check_instance("network", network, Network)
     gradient = check_matrix("gradient", gradient, network.weights.shape[1])
     check_same_length("gradient", gradient, "the network's weights", network.weights)
     direction = check_vector("direction", direction, network.weights.shape[1])
@@ -265,6 +256,7 @@ def label_moments(target: Target, noise: float, phi: float) -> LabelMoments:
     phi : float
         d/n of the gradient batch.
     """
+    check_instance("target", target, Target)
     noise = check_number("noise", noise, check_nonnegative)
     power = target.c0**2 + target.power + noise**2
     direction = target.linear**2 + check_number("phi", phi, check_positive) * power
@@ -351,6 +343,7 @@ def slope_moments(sigma: Activation) -> tuple[float, float, float]:
     ValueError
         If the activation has no derivative.
     """
+    check_instance("sigma", sigma, Activation)
     zeta, weights = gaussian_quadrature(sigma.kinks)
     slope = sigma.require_slope()(zeta)
     mean = float(weights @ slope)
@@ -370,7 +363,7 @@ def measured_spike(direction: np.ndarray, target_direction: np.ndarray) -> Spike
     power = float(direction @ direction)
     if power == 0:
         raise ValueError("direction must not be 0: it has no alignment")
-    return Spike(power, float(direction @ target_direction) / np.sqrt(power))
+    return Spike(power, float(direction @ target_direction / np.sqrt(power)))
 
 
 def label_direction_error(setting: Setting) -> float:
@@ -469,7 +462,7 @@ def measured_weight_spectrum(network: SteppedNetwork, target_direction: np.ndarr
     TypeError, ValueError
         If the network took no step, beta_* does not fit, or the readout or the direction b is 0.
     """
-    check_stepped(network)
+    check_instance("network", network, SteppedNetwork)
     target_direction = check_unit_vector("target_direction", target_direction, network.weights.shape[1])
     left, values, right = _top_singular(network.weights)
     return WeightSpectrum(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from onestep_lib._checks import check_generator, check_matrix
 from onestep_lib.conditional_gaussian import conditional_gaussian_features
 from onestep_lib.network import FeatureMap, Network, features
 from onestep_lib.spikes import infinite_spike_features, spike_features
@@ -30,7 +31,8 @@ def gaussian_equivalent_features(network: Network, X: np.ndarray, rng: np.random
     section 2).
     """
     sigma = network.activation
-    noise = rng.standard_normal((X.shape[0], network.weights.shape[0]))
+    X = check_matrix("X", X, network.weights.shape[1])
+    noise = check_generator(rng).standard_normal((X.shape[0], network.weights.shape[0]))
     noise *= np.sqrt(sigma.nonlinear_power)
     return sigma.c0 + sigma.c1 * (X @ network.weights.T) + noise
 

@@ -479,5 +479,5 @@ def test_errors():
         first_steps(s.replace(activation="tanh"))
     with pytest.raises(ValueError, match="level must be an integer >= 1"):
         staircase(s, 0)
-    with pytest.raises(TypeError, match="spike must be an onestep_lib.step.Spike or None, got 0.5"):
+    with pytest.raises(TypeError, match="spike must be of the class Spike, got 0.5"):
         finite_staircase(s, 1, 0.5)

@@ -222,7 +222,8 @@ def test_simulate_sees_stepped_networks():
     np.testing.assert_array_equal(
         losses.draws, simulate(s, np.random.default_rng(1), repeats=2, test_size=20).draws
     )
-    assert seen[:2] == [0.0, 1.0]
+    # Each step size: the ridge batch, then the test inputs.
+    assert seen == [0.0, 0.0, 1.0, 1.0] * 2
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 30])
@@ -249,7 +250,7 @@ def test_errors_of_draws():
     for call in (measured_spike, lambda _, beta: measured_weight_spectrum(stepped, beta)):
         with pytest.raises(ValueError, match="target_direction must be a unit vector, got one of length 2"):
             call(stepped.direction, 2 * direction)
-    with pytest.raises(TypeError, match="network must be a SteppedNetwork, .* got a Network"):
+    with pytest.raises(TypeError, match="network must be of the class SteppedNetwork, got Network"):
         measured_weight_spectrum(network, direction)
     with pytest.raises(ValueError, match="gradient must not be 0"):
         rank_one_error(np.zeros((6, 5)), network, direction)

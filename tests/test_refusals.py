@@ -1,0 +1,269 @@
+"""Wrong arguments of public functions: each error names the argument, its value and what is allowed."""
+
+import numpy as np
+import pytest
+
+from onestep_lib import Losses, Setting, simulate
+from onestep_lib.conditional_gaussian import conditional_gaussian_features
+from onestep_lib.data import sample_batch, sample_direction
+from onestep_lib.gaussian_equivalence import resolvent
+from onestep_lib.marchenko_pastur import bulk_means
+from onestep_lib.network import (
+    Network,
+    features,
+    first_layer_gradient,
+    gradient_step,
+    gradient_steps,
+    initial_network,
+    residual,
+)
+from onestep_lib.outliers import measured_outliers
+from onestep_lib.ridge import ridge_path, streamed_ridge_path
+from onestep_lib.spectra import distribution_distance, feature_law, marchenko_pastur_density
+from onestep_lib.spikes import power_basis, sample_side, spike_error, spike_level, spike_matrix
+from onestep_lib.step import (
+    Spike,
+    SteppedNetwork,
+    gradient_direction,
+    label_moments,
+    rank_one_error,
+    slope_moments,
+    take_steps,
+)
+from onestep_lib.surrogates import gaussian_equivalent_features
+
+S = Setting(n=20, d=6, N=8, activation="softplus", step=1.0, noise=0.2)
+RNG = np.random.default_rng(0)
+NETWORK, BETA = initial_network(S, RNG), sample_direction(S.d, RNG)
+X, Y = sample_batch(S, S.n, BETA, RNG)
+(STEPPED,) = take_steps(NETWORK, X, Y, 1.0)
+GRADIENT = first_layer_gradient(NETWORK, X, Y)
+F = features(NETWORK.weights, X, NETWORK.activation)
+KAPPA, LAW = X[:, 0], feature_law(S)
+PARTS = NETWORK.weights, NETWORK.readout, NETWORK.activation
+RESOLVENT = resolvent(0.5, 0.5, 0.1, 0.3, 0.2)
+
+# A call with one wrong argument, and the error.
+WRONG = {
+    "gradient_step: a path of steps": (
+        lambda: gradient_step(NETWORK, X, Y, [1.0, 2.0]),
+        ValueError,
+        r"step must be one number, got \[1\.0, 2\.0\]",
+    ),
+    "gradient_step: no step": (
+        lambda: gradient_step(NETWORK, X, Y, None),
+        TypeError,
+        "step must be one real number, got None",
+    ),
+    "gradient_steps: output": (
+        lambda: gradient_steps(NETWORK, X, Y, 1.0, 2, np.ones(2)),
+        ValueError,
+        "output must be one of",
+    ),
+    "first_layer_gradient: network": (
+        lambda: first_layer_gradient(None, X, Y),
+        TypeError,
+        "network must be of the class Network, got None",
+    ),
+    "residual: network": (
+        lambda: residual(S, X, Y),
+        TypeError,
+        "network must be of the class Network, got Setting",
+    ),
+    "features: a name": (
+        lambda: features(NETWORK.weights, X, "tanh"),
+        TypeError,
+        "sigma must be of the class Activation, got 'tanh'",
+    ),
+    "Network: a name": (
+        lambda: Network(*PARTS[:2], "tanh"),
+        TypeError,
+        "activation must be of the class Activation, got 'tanh'",
+    ),
+    "SteppedNetwork: direction": (
+        lambda: SteppedNetwork(*PARTS, NETWORK, BETA[:-1], 1.0),
+        ValueError,
+        r"direction must be a 1-D array of length 6, got shape \(5,\)",
+    ),
+    "SteppedNetwork: initial": (
+        lambda: SteppedNetwork(*PARTS, NETWORK.weights, BETA, 1.0),
+        TypeError,
+        "initial must be of the class Network",
+    ),
+    "SteppedNetwork: step": (
+        lambda: SteppedNetwork(*PARTS, NETWORK, BETA, -1.0),
+        ValueError,
+        r"step must be >= 0, got -1\.0",
+    ),
+    "gradient_direction: X": (
+        lambda: gradient_direction(NETWORK, X[0], Y),
+        ValueError,
+        r"X must be a 2-D array, got shape \(6,\)",
+    ),
+    "rank_one_error: network": (
+        lambda: rank_one_error(GRADIENT, X, BETA),
+        TypeError,
+        "network must be of the class Network",
+    ),
+    "slope_moments: a name": (
+        lambda: slope_moments("tanh"),
+        TypeError,
+        "sigma must be of the class Activation",
+    ),
+    "label_moments: coefficients": (
+        lambda: label_moments((0, 1), 0.1, 0.5),
+        TypeError,
+        r"target must be of the class Target, got \(0, 1\)",
+    ),
+    "label_moments: noise": (
+        lambda: label_moments(S.target, -0.1, 0.5),
+        ValueError,
+        r"noise must be >= 0, got -0\.1",
+    ),
+    "label_moments: phi": (lambda: label_moments(S.target, 0.1, 0), ValueError, "phi must be > 0, got 0"),
+    "Spike: power": (lambda: Spike([1.0], 0.5), ValueError, r"power must be one number, got \[1\.0\]"),
+    "Spike: alignment": (lambda: Spike(1.0, None), TypeError, "alignment must be one real number, got None"),
+    "spike_level: None": (
+        lambda: spike_level(None),
+        TypeError,
+        "exponent must be one real number, got None",
+    ),
+    "spike_level: an array": (lambda: spike_level(np.ones(2)), ValueError, "exponent must be one number"),
+    "power_basis: a string": (
+        lambda: power_basis("2"),
+        TypeError,
+        "level must be an integer >= 0, got '2'",
+    ),
+    "power_basis: widening": (lambda: power_basis(2, -2), ValueError, "widening must be >= -1, got -2"),
+    "spike_matrix: spike": (
+        lambda: spike_matrix(S, 1, 0.5),
+        TypeError,
+        "spike must be of the class Spike, got 0.5",
+    ),
+    "spike_matrix: a step of a step function": (
+        lambda: spike_matrix(S.replace(activation="sign"), 1, Spike(1.0, 0.5)),
+        ValueError,
+        "activation must have a derivative",
+    ),
+    "sample_side: k": (lambda: sample_side(RESOLVENT, 0.0, 2), ValueError, r"k must be > 0, got 0\.0"),
+    "sample_side: level": (lambda: sample_side(RESOLVENT, 1.0, None), TypeError, "level must be an integer"),
+    "spike_error: a plain network": (
+        lambda: spike_error(NETWORK, X, 1),
+        TypeError,
+        "network must be of the class SteppedNetwork, got Network",
+    ),
+    "spike_error: level": (lambda: spike_error(STEPPED, X, 0), ValueError, "level must be an integer >= 1"),
+    "measured_outliers: kappa": (
+        lambda: measured_outliers(F, KAPPA[:-1], 2, 2),
+        ValueError,
+        r"kappa must be a 1-D array of length 20, got shape \(19,\)",
+    ),
+    "measured_outliers: F": (
+        lambda: measured_outliers(F[0], KAPPA, 2, 2),
+        ValueError,
+        r"F must be a 2-D array, got shape \(8,\)",
+    ),
+    "measured_outliers: count": (
+        lambda: measured_outliers(F, KAPPA, 9, 2),
+        ValueError,
+        r"count must be at most min\(n, N\) = 8, got 9",
+    ),
+    "measured_outliers: level": (
+        lambda: measured_outliers(F, KAPPA, 2, [1, 2]),
+        TypeError,
+        r"level must be an integer >= 0, got \[1, 2\]",
+    ),
+    "simulate: a list of maps": (
+        lambda: simulate(S, RNG, features=["network"]),
+        ValueError,
+        r"features must be one of 'network', .* got \['network'\]",
+    ),
+    "gaussian_equivalent_features: X": (
+        lambda: gaussian_equivalent_features(NETWORK, X[:, 1:], RNG),
+        ValueError,
+        r"X must be a 2-D array with 6 columns, got shape \(20, 5\)",
+    ),
+    "gaussian_equivalent_features: rng": (
+        lambda: gaussian_equivalent_features(NETWORK, X, 7),
+        TypeError,
+        "rng must be a numpy.random.Generator.* got 7",
+    ),
+    "conditional_gaussian_features: X": (
+        lambda: conditional_gaussian_features(STEPPED, X[0], RNG),
+        ValueError,
+        "X must be a 2-D array with 6 columns",
+    ),
+    "conditional_gaussian_features: rng": (
+        lambda: conditional_gaussian_features(STEPPED, X, None),
+        TypeError,
+        "rng must be a numpy.random.Generator.* got None",
+    ),
+    "sample_batch: a long direction": (
+        lambda: sample_batch(S, 3, 2 * BETA, RNG),
+        ValueError,
+        "direction must be a unit vector, got one of length 2",
+    ),
+    "ridge_path: no penalty": (
+        lambda: ridge_path(F, Y, []),
+        ValueError,
+        r"ridges must be a number or a non-empty 1-D sequence, got shape \(0,\)",
+    ),
+    "streamed_ridge_path: a list": (
+        lambda: streamed_ridge_path([(F, Y)], 0.1),
+        TypeError,
+        "blocks must be a callable",
+    ),
+    "streamed_ridge_path: nothing": (
+        lambda: streamed_ridge_path(list, 0.1),
+        ValueError,
+        "blocks must hold at least one sample",
+    ),
+    "streamed_ridge_path: widths": (
+        lambda: streamed_ridge_path(lambda: [(F, Y), (F[:, 1:], Y)], 0.1),
+        ValueError,
+        r"F must be a 2-D array with 8 columns, got shape \(20, 7\)",
+    ),
+    "streamed_ridge_path: labels": (
+        lambda: streamed_ridge_path(lambda: [(F, Y[1:])], 0.1),
+        ValueError,
+        "y and F must have the same number of rows",
+    ),
+    "marchenko_pastur_density: ratio": (
+        lambda: marchenko_pastur_density(1.0, [0.5, 1.0]),
+        ValueError,
+        r"ratio must be one number, got \[0\.5, 1\.0\]",
+    ),
+    "distribution: points": (
+        lambda: LAW.distribution(1.0, None),
+        TypeError,
+        "points must be an integer >= 1, got None",
+    ),
+    "distribution_distance: none": (
+        lambda: distribution_distance([], LAW),
+        ValueError,
+        r"eigenvalues must not be empty or all 0, got \[\]",
+    ),
+    "distribution_distance: law": (
+        lambda: distribution_distance([1.0], None),
+        TypeError,
+        "law must be of the class FeatureLaw, got None",
+    ),
+    "bulk_means: shapes": (
+        lambda: bulk_means([1.0, 2.0], [1.0, 2.0, 3.0]),
+        ValueError,
+        r"v, c must broadcast to one shape, got v \(2,\), c \(3,\)",
+    ),
+    "resolvent: shapes": (
+        lambda: resolvent([0.5, 1.0], 0.5, [0.1, 0.2, 0.3], 0.3, 0.2),
+        ValueError,
+        r"must broadcast to one shape, got phi \(2,\), psi \(\), ridge \(3,\)",
+    ),
+    "Losses: draws": (lambda: Losses.from_draws(None), TypeError, "draws must be a real number or an array"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_arguments_are_named(case):
+    call, error, message = WRONG[case]
+    with pytest.raises(error, match=message):
+        call()
