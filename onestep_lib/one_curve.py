@@ -30,6 +30,7 @@ Functions
 one_step             losses of a Setting at every step size
 stepped_vocabulary   the spiked random features of one step size
 readout_nodes        the quadrature over the readout
+nearest_setting      what the theory covers that is nearest to any setting
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from onestep_lib.settings import Losses, Setting
 from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
 from onestep_lib.step import label_moments
 
-__all__ = ["one_step", "readout_nodes", "stepped_vocabulary"]
+__all__ = ["nearest_setting", "one_step", "readout_nodes", "stepped_vocabulary"]
 
 _LARGEST = 4.0
 _POWER = 1.5
@@ -113,9 +114,9 @@ def one_step(setting: Setting, count: int | None = None, leverage: bool = True) 
     r"""Return the losses after one exact gradient step, at every step size of the setting.
 
     At step 0 they are those of random features, for small steps those of the staircase, for
-    :math:`\eta\sim\sqrt N` those of the giant step. Fixed points and averages are good to 1e-8, the readout
-    nodes to 5e-4 of the test loss (odd activations, :math:`\eta\ge n^{0.6}`; 1e-4 elsewhere; 4e-3 at
-    :math:`u_1\sim100`).
+    :math:`\eta\sim\sqrt N` those of the giant step. Fixed points and averages are good to 1e-8 (for c_2 != 0
+    the spectrum of H-hat to 1e-5), the readout nodes to 5e-4 of the test loss (odd activations,
+    :math:`\eta\ge n^{0.6}`; 1e-4 elsewhere; 4e-3 at :math:`u_1\sim100`).
 
     Parameters
     ----------
@@ -145,3 +146,18 @@ def one_step(setting: Setting, count: int | None = None, leverage: bool = True) 
     with one_thread():
         losses = [spiked_losses(model, *point) for model in models]
     return Losses.from_steps(losses, setting)
+
+
+def nearest_setting(setting: Setting) -> Setting:
+    """Return the setting that `one_step` covers next to a setting that can only be simulated.
+
+    Gaussian inputs, a fresh batch for the ridge, and one step of the same total size. Its losses, beside a
+    simulation of the setting, show where the theory stops.
+
+    Parameters
+    ----------
+    setting : Setting
+        Of any inputs, `fresh` and `updates`.
+    """
+    total = setting.steps * setting.updates
+    return setting.replace(inputs="gaussian", fresh=True, updates=1, step=total)

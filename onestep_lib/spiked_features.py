@@ -5,23 +5,46 @@ random bulk rows w_j (their component along v included) and a spike :math:`u_j\i
 fractions :math:`\pi_g`, independent of w_j. Labels are any function of :math:`\kappa` and one more
 direction. The fit is the ridge regression of :mod:`onestep_lib.settings`, n = d/phi, N = d/psi.
 
-Given the resolvent of :mod:`onestep_lib.spiked_resolvent` (its c, D, Lambda, K, J and
-:math:`a=n/N`), with :math:`\nu=\frac d2\mathrm{Var}|w|^2`,
+Given the resolvent of :mod:`onestep_lib.spiked_resolvent` (its c, D, Lambda, K_k, J_k and
+:math:`a=n/N`), with :math:`\nu=\frac d2\mathrm{Var}|w|^2` and the bulk's shares of its two directions,
 
-.. math:: (M,S,T)=\arg\min\ a\langle D(h_0-F_0)^2\rangle+\sum_g\frac{S_g^2+T_g^2}{c_g},\quad
-          F_0=\sum_g\big[M_g\mu_{0,g}+S_g\,\kappa\,\mu_{1,g}+T_g\sqrt{\nu/2}\,m_{2,g}\big],
+.. math:: K_{vv}=\sum_k(v\cdot e_k)^2K_k,\quad K_{v\theta}=\sum_k(v\cdot e_k)(\theta_\perp\cdot e_k)K_k,\quad
+          K_{\theta\theta}=\sum_k(\theta_\perp\cdot e_k)^2K_k,\quad \hat m_g=a\langle D\mu_{1,g}h_1\rangle,
 
-m is the learned part along :math:`\theta_\perp`, Q and N (second moments of the readout) solve a linear
-system, and
+the *mean part* of the fit, 3G coefficients x = (M, S, T) of the functions :math:`\Psi`, is
+
+.. math:: F_0=\sum_g\big[M_g\mu_{0,g}+S_g\,\kappa\,\mu_{1,g}+T_g\sqrt{\nu_g/2}\,m_{2,g}\big]=x\cdot\Psi,
+
+   x=\arg\min\ a\langle D(h_0-F_0)^2\rangle+x^\top Px-2S^\top K_{vv}^{-1}K_{v\theta}\hat m,\quad
+   P=\mathrm{diag}\Big(\frac1{d\,c},\ K_{vv}^{-1}-\Lambda,\ \frac1c\Big),
+
+   \tau=K_{vv}^{-1}(S-K_{v\theta}\hat m),\qquad m=K_{v\theta}^\top\tau+K_{\theta\theta}\hat m .
+
+The entry 1/(d c) is the penalty of the means at finite d; without d it is 0. Isotropic rows have
+:math:`K_{vv}=K_{\theta\theta}=(c^{-1}+\Lambda)^{-1}`, :math:`K_{v\theta}=0` and :math:`P_{SS}=1/c`. With
+N_g the sum of :math:`\hat a_j^2` over group g, and :math:`Q_{gh}` the product of the groups' directions
+:math:`\sum_{j\in g}\hat a_jw_j` beyond :math:`S_gS_h`, (Q, N) solves a linear system: the derivative
+:math:`t'` of the resolvent's map, with the sources
+
+.. math:: Q_0=\sum_kK_k\big[(v\cdot e_k)\tau+(\theta_\perp\cdot e_k)\hat m\big]
+              \big[\,\cdot\,\big]^\top K_k-SS^\top,\qquad
+          N_{0,g}=\frac{c_g^2}{\beta\pi_g}\Big(\sum_ks_g(k)\big[J_k^\top\big((v\cdot e_k)\tau+
+              (\theta_\perp\cdot e_k)\hat m\big)\big]_g^2+\frac{T_g^2+M_g^2/d}{c_g^2}\Big),
+
+and the error itself as the force on both,
 
 .. math:: \mathbb E[(y-f)^2|\kappa]=E=(h_0-F_0)^2+\mathrm{Var}(y|\kappa)-2h_1\,m\cdot\mu_1
-          +\mu_1^\top Q\,\mu_1+\sum_g\mu_{2,g}^2N_g,
+          +\mu_1^\top Q\,\mu_1+\sum_g\mu_{2,g}^2N_g ,
 
    \text{test}=\langle E\rangle,\qquad \text{train}=\langle D^2E\rangle,\qquad
    \text{objective}=\text{train}+\text{ridge}\sum_gN_g .
 
+The *leverage* of the mean part is of order 1/d: V gains
+:math:`\frac1{\beta d}\Psi^\top A^{-1}\Psi`, :math:`A=a\langle D\Psi\Psi^\top\rangle+P`, and E the variance of
+:math:`F_0` that goes with it.
+
 (Cui et al., arXiv 2402.04980, for a uniform or finite vocabulary; with the channels S and T, the finite-d
-penalty and the bulk spectra derived in chapter 10.)
+penalty, the leverage and the bulk spectra derived in chapter 10.)
 
 Functions
 ---------
