@@ -60,6 +60,16 @@ WRONG = {
         ValueError,
         "output must be one of",
     ),
+    "gradient_step: network": (
+        lambda: gradient_step(None, X, Y, 1.0),
+        TypeError,
+        "network must be of the class Network, got None",
+    ),
+    "gradient_steps: network": (
+        lambda: gradient_steps(None, X, Y, 1.0, 2),
+        TypeError,
+        "network must be of the class Network, got None",
+    ),
     "first_layer_gradient: network": (
         lambda: first_layer_gradient(None, X, Y),
         TypeError,
