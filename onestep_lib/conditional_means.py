@@ -28,8 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,9 +58,11 @@ _KAPPA_EDGES = (0.0, 0.75, 1.5, 2.25, 3.0, 3.75, 4.5, 5.5, 7.0, 9.0, 12.0)
 _ORDER = 16
 # Spikes above which the panels within |kappa| < 4.5 are halved, once and twice.
 _HALVE_ABOVE = (1.5, 5.0)
-# Activations bend within this distance of 0, a short piece of a bulk wider than _WIDE.
-_BEND, _WIDE = 4.0, 1.5
-_COUNTS = (48, 96, 192, 384, 768)
+# Activations bend within _BEND of 0, a short piece of a bulk wider than _WIDE, and have their tails beyond:
+# panels there grow by _GROWTH up to 1/_FAR of the bulk's scale.
+_BEND, _WIDE, _GROWTH, _FAR = 4.0, 1.5, 4.0, 3.0
+_GAP = 5e-15
+_COUNTS = (32, 48, 64, 96, 128, 192, 384, 768)
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,17 @@ class KappaGrid:
 
 @lru_cache(maxsize=16)
 def _gauss_legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
-    return roots_legendre(count)
+    """Nodes and weights; SciPy's weights are off by 3e-14 for hundreds of nodes, a Newton step mends them."""
+    x = roots_legendre(count)[0].astype(np.longdouble)
+    before, value = np.ones_like(x), x
+    for k in range(1, count):
+        before, value = value, ((2 * k + 1) * x * value - k * before) / (k + 1)
+    slope = count * (before - x * value) / (1 - x**2)
+    # The slope at the root itself: P'' = 2 x P'/(1 - x^2) where P = 0.
+    step = value / slope
+    slope -= step * 2 * x * slope / (1 - x**2)
+    x = x - step
+    return x.astype(np.float64), (2 / ((1 - x**2) * slope**2)).astype(np.float64)
 
 
 @lru_cache(maxsize=1)
@@ -168,7 +179,7 @@ def feature_means(
     Returns
     -------
     FeatureMeans
-        About 13 digits of the largest value of each function.
+        About 14 digits of the largest value of each function.
 
     Raises
     ------
@@ -179,60 +190,150 @@ def feature_means(
     kappa = check_vector("kappa", kappa)
     scales = np.broadcast_to(check_positive("scales", scales), u.shape)
     rows = [_feature_rows(sigma, value * kappa, scale) for value, scale in zip(u, scales, strict=True)]
-    return FeatureMeans(*(np.stack(part) for part in zip(*rows, strict=True)))
+    return FeatureMeans(*np.stack(rows, axis=1))
 
 
-def _feature_rows(sigma: Activation, t: np.ndarray, scale: float) -> tuple[np.ndarray, ...]:
+def _feature_rows(sigma: Activation, t: np.ndarray, scale: float) -> np.ndarray:
+    """mu_0, mu_1, m_2 and mu_2^2 at each t, shape (4, T)."""
     # A group without a spike (u = 0) needs one point only.
     distinct, back = np.unique(t, return_inverse=True)
-    # On a wide bulk the bend of the activation around 0 is narrow: give it a panel of its own.
-    splits = sigma.kinks if scale < _WIDE else (*sigma.kinks, -_BEND, _BEND)
-    count = _count(sigma.function, splits, distinct, scale)
-    zeta, weights = _inner(splits, distinct, scale, count)
-    values = evaluate(sigma.function, scale * zeta + distinct[:, None], name=f"activation {sigma.name!r}")
-    weighted = weights * values
-    mu0 = weighted.sum(axis=1)
-    first = weighted * zeta
-    mu1 = first.sum(axis=1)
-    m2 = np.einsum("ij,ij->i", first, zeta) - mu0
-    values -= mu0[:, None]
-    values -= mu1[:, None] * zeta
-    mu2_sq = np.einsum("ij,ij,ij->i", weights, values, values)
-    return mu0[back], mu1[back], m2[back], mu2_sq[back]
+    splits = (*sigma.kinks, *_bends(scale))
+    inner = partial(_inner, splits, scale=scale, count=_count(sigma.function, splits, distinct, scale))
+    if np.array_equal(distinct, -distinct[::-1]) and np.array_equal(np.sort(splits), -np.sort(splits)[::-1]):
+        return _both_signs(sigma, distinct[distinct.size // 2 :], scale, inner)[:, back]
+    panels = inner(distinct)
+    return _moments(_values(sigma, panels.points(distinct, scale)), panels)[:, back]
 
 
-def _inner(kinks: Sequence[float], t: np.ndarray, scale: float, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and Gaussian weights for E f(scale zeta + t), split at the kinks of f; shape (T, nodes)."""
+def _both_signs(
+    sigma: Activation, t: np.ndarray, scale: float, inner: Callable[[np.ndarray], _Inner]
+) -> np.ndarray:
+    """The moments at -t and at t >= 0 in rising order, from one set of nodes: -t sees sigma(-x) at -zeta."""
+    panels = inner(t)
+    points = panels.points(t, scale)
+    values, mirrored = _values(sigma, points), _values(sigma, -points)
+    parity = next((sign for sign in (1.0, -1.0) if np.array_equal(mirrored, sign * values)), 0.0)
+    right = _moments(values, panels)
+    signs = np.array([1.0, -1.0, 1.0, 1.0])[:, None]
+    if parity:
+        left = right * signs * np.array([parity, parity, parity, 1.0])[:, None]
+    else:
+        left = signs * _moments(mirrored, panels)
+    # t = 0 has no mirror image.
+    return np.concatenate([left[:, t > 0][:, ::-1], right], axis=1)
+
+
+def _values(sigma: Activation, points: np.ndarray) -> np.ndarray:
+    return evaluate(sigma.function, points, name=f"activation {sigma.name!r}")
+
+
+def _moments(values: np.ndarray, inner: _Inner) -> np.ndarray:
+    """mu_0, mu_1, m_2 and mu_2^2 from the values at the nodes."""
+    first = inner.mass * inner.zeta
+    mu0, mu1 = inner.total(inner.mass, values), inner.total(first, values)
+    rest = values - inner.spread(mu0)
+    rest -= inner.spread(mu1) * inner.zeta
+    # Of what is left, so that nothing cancels where the function is almost linear.
+    m2 = inner.total(first * inner.zeta - inner.mass, rest)
+    return np.stack([mu0, mu1, m2, inner.total(inner.mass, np.square(rest, out=rest))])
+
+
+def _bends(scale: float) -> list[float]:
+    """Where to split a bulk so wide that what the activation does around 0 is narrow."""
+    if scale < _WIDE:
+        return []
+    levels = 1 + max(0, int(np.ceil(np.log(scale / _FAR / _BEND) / np.log(_GROWTH))))
+    ends = _BEND * _GROWTH ** np.arange(levels)
+    return [*-ends, *ends]
+
+
+@dataclass(frozen=True)
+class _Inner:
+    r"""Panels for averages over :math:`\zeta`, given t: only those that are not empty.
+
+    Parameters
+    ----------
+    zeta, mass : ndarray, shape (panels, nodes), or (1, nodes) if they are the same for every t
+        Nodes and Gaussian weights.
+    owner : ndarray, shape (panels,)
+        The index of the panel's t.
+    starts : ndarray, shape (T,)
+        The first panel of each t.
+    """
+
+    zeta: np.ndarray
+    mass: np.ndarray
+    owner: np.ndarray
+    starts: np.ndarray
+
+    def points(self, t: np.ndarray, scale: float) -> np.ndarray:
+        """scale zeta + t, shape (panels, nodes)."""
+        return scale * self.zeta + self.spread(t)
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Values at each t (T,) as a column over the panels."""
+        return values[self.owner, None]
+
+    def total(self, weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The sum of weights (of the shape of zeta) times values (panels, nodes) for each t, (T,)."""
+        return np.add.reduceat(np.einsum("ij,ij->i", weights, values), self.starts)
+
+
+def _inner(kinks: Sequence[float], t: np.ndarray, scale: float, count: int) -> _Inner:
+    """Panels for E f(scale zeta + t), split at the kinks of f."""
     points, weights = _gauss_legendre(count)
-    inside = [np.clip((kink - t) / scale, -_INNER_RANGE, _INNER_RANGE) for kink in sorted(kinks)]
-    edges = np.stack([np.full_like(t, -_INNER_RANGE), *inside, np.full_like(t, _INNER_RANGE)], axis=1)
-    half = np.diff(edges, axis=1)[:, :, None] / 2
-    middle = (edges[:, 1:] + edges[:, :-1])[:, :, None] / 2
-    zeta = (middle + half * points).reshape(t.size, -1)
-    mass = (half * weights).reshape(t.size, -1) * np.exp(-(zeta**2) / 2) / np.sqrt(2 * np.pi)
-    return zeta, mass
+    limit = np.full((t.size if kinks else 1, 1), _INNER_RANGE)
+    inside = np.clip((np.sort(kinks) - t[:, None]) / scale, -_INNER_RANGE, _INNER_RANGE)
+    edges = np.hstack([-limit, inside, limit]) if kinks else np.hstack([-limit, limit])
+    left, right = edges[:, :-1], edges[:, 1:]
+    seen = right > left
+    half, middle = ((right - left)[seen] / 2)[:, None], ((right + left)[seen] / 2)[:, None]
+    zeta = middle + half * points
+    mass = np.exp(-(zeta**2) / 2)
+    mass *= half * (weights / np.sqrt(2 * np.pi))
+    if not kinks:
+        return _Inner(zeta, mass, np.arange(t.size), np.arange(t.size))
+    panels = seen.sum(axis=1)
+    return _Inner(zeta, mass, np.repeat(np.arange(t.size), panels), np.cumsum(panels) - panels)
 
 
 def _count(function: ScalarFunction, kinks: Sequence[float], t: np.ndarray, scale: float) -> int:
-    """The number of nodes between two kinks that gives E f and E f^2 to 13 digits on a sample of t."""
+    """The number of nodes between two kinks that gives E f^2 and E zeta f on a sample of t, to rounding."""
     low, high = np.min(t), np.max(t)
     sample = np.concatenate([np.linspace(low, high, 17), np.clip(np.arange(-3.0, 4.0), low, high)])
 
-    def moments(count: int) -> np.ndarray:
-        zeta, weights = _inner(kinks, sample, scale, count)
-        values = function(scale * zeta + sample[:, None])
-        return np.stack([np.sum(weights * values**2, axis=1), np.sum(weights * zeta * values, axis=1)])
+    def values(inner: _Inner) -> np.ndarray:
+        return function(inner.points(sample, scale))
 
-    previous = moments(_COUNTS[0])
-    gap = np.inf
-    for coarse, fine in pairwise(_COUNTS):
-        current = moments(fine)
-        gap = float(np.max(np.abs(current - previous) / (1 + np.abs(current))))
-        if gap < 1e-13:
-            return coarse
-        previous = current
     at = {"function": function, "scale": scale, "nodes": _COUNTS[-1]}
-    raise ConvergenceError("conditional_means", gap, at)
+    # The points scale zeta + t are themselves rounded, by an error of the size of t.
+    rounding = np.finfo(float).eps * np.abs(sample)
+    return _enough(values, partial(_inner, kinks, sample, scale), rounding, "conditional_means", at)
+
+
+def _enough(
+    values: Callable[[_Inner], np.ndarray],
+    inner: Callable[[int], _Inner],
+    rounding: np.ndarray | float,
+    solver: str,
+    at: dict[str, object],
+) -> int:
+    """The first count of nodes at which the second moment and the response no longer change."""
+    previous, gap = None, np.inf
+    for index, count in enumerate(_COUNTS):
+        panels = inner(count)
+        found, first = values(panels), panels.mass * panels.zeta
+        square = panels.total(panels.mass, found**2)
+        current = np.stack([square, panels.total(first, found)])
+        # Rounding is relative to the sum of the absolute terms, not to what they cancel to.
+        size = 1 + np.stack([square, panels.total(np.abs(first), np.abs(found))])
+        if previous is not None:
+            excess = np.abs(current - previous) / size
+            gap = float(np.max(excess))
+            if np.all(excess < _GAP + rounding):
+                return _COUNTS[index - 1]
+        previous = current
+    raise ConvergenceError(solver, gap, at)
 
 
 @dataclass(frozen=True)
@@ -242,12 +343,20 @@ class TwoIndexTarget:
     Parameters
     ----------
     function : callable
-        Y, vectorised over two arrays of one shape; smooth.
+        Y, vectorised over two arrays of one shape.
     name : str
+    kinks : tuple of float
+        Every z where Y jumps or bends, at any kappa.
     """
 
     function: Callable[[np.ndarray, np.ndarray], np.ndarray]
     name: str = "Y(kappa, z)"
+    kinks: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(f"function must be a callable of two arrays, got {self.function!r}")
+        object.__setattr__(self, "kinks", tuple(check_vector("kinks", self.kinks).tolist()))
 
 
 @dataclass(frozen=True)
@@ -282,6 +391,14 @@ def target_means(
         gamma in [-1, 1], the overlap of spike and target; not used by a two-index target.
     noise : float
         Standard deviation of the label noise; its variance enters H.
+
+    Raises
+    ------
+    ValueError
+        If the alignment lies outside [-1, 1].
+    ConvergenceError
+        If the inner quadrature needs more than 768 nodes between two kinks, as for a kink that is not
+        among those of the target.
     """
     kappa = check_vector("kappa", kappa)
     variance = float(check_nonnegative("noise", noise)) ** 2
@@ -295,20 +412,25 @@ def target_means(
         values = evaluate(target.function, gamma * kappa, name=f"target {target.name!r}")
         return TargetMeans(values, np.zeros_like(kappa), np.full_like(kappa, variance))
     count = _count(target.function, target.kinks, gamma * kappa, rho)
-    zeta, weights = _inner(target.kinks, gamma * kappa, rho, count)
-    values = evaluate(target.function, rho * zeta + gamma * kappa[:, None], name=f"target {target.name!r}")
-    return _label_means(values, zeta, weights, variance)
+    inner = _inner(target.kinks, gamma * kappa, rho, count)
+    values = evaluate(target.function, inner.points(gamma * kappa, rho), name=f"target {target.name!r}")
+    return _label_means(values, inner, variance)
 
 
-def _label_means(values: np.ndarray, zeta: np.ndarray, weights: np.ndarray, variance: float) -> TargetMeans:
-    weighted = weights * values
-    h0 = weighted.sum(axis=1)
-    spread = np.sum(weights * (values - h0[:, None]) ** 2, axis=1)
-    return TargetMeans(h0, np.sum(weighted * zeta, axis=1), spread + variance)
+def _label_means(values: np.ndarray, inner: _Inner, variance: float) -> TargetMeans:
+    h0 = inner.total(inner.mass, values)
+    spread = inner.total(inner.mass, (values - inner.spread(h0)) ** 2)
+    return TargetMeans(h0, inner.total(inner.mass * inner.zeta, values), spread + variance)
 
 
 def _two_index_means(target: TwoIndexTarget, kappa: np.ndarray, variance: float) -> TargetMeans:
-    zeta, weights = _inner((), np.zeros_like(kappa), 1.0, 192)
-    inputs = np.broadcast_arrays(kappa[:, None], zeta)
-    values = evaluate(lambda z: target.function(inputs[0], z), inputs[1], name=f"target {target.name!r}")
-    return _label_means(values, zeta, weights, variance)
+    centre = np.zeros_like(kappa)
+
+    def values(inner: _Inner) -> np.ndarray:
+        inputs = np.broadcast_arrays(inner.spread(kappa), inner.zeta)
+        return evaluate(lambda z: target.function(inputs[0], z), inputs[1], name=f"target {target.name!r}")
+
+    panels = partial(_inner, target.kinks, centre, 1.0)
+    solver = "target_means of a TwoIndexTarget (every kink of Y in z must be in its kinks)"
+    inner = panels(_enough(values, panels, 0.0, solver, {"target": target.name, "nodes": _COUNTS[-1]}))
+    return _label_means(values(inner), inner, variance)

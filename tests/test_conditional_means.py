@@ -3,11 +3,18 @@
 import mpmath
 import numpy as np
 import pytest
-from scipy.special import erf, ndtr, voigt_profile
+from scipy.special import erf, log_ndtr, ndtr, voigt_profile
 
 from onestep_lib import ConvergenceError
-from onestep_lib.activations import activation, target
-from onestep_lib.conditional_means import TwoIndexTarget, _count, feature_means, kappa_grid, target_means
+from onestep_lib.activations import Activation, activation, target
+from onestep_lib.conditional_means import (
+    TwoIndexTarget,
+    _count,
+    _inner,
+    feature_means,
+    kappa_grid,
+    target_means,
+)
 
 KAPPA = np.array([-3.0, -1.0, -0.2, 0.0, 0.5, 2.0, 4.0])
 SMOOTH_AND_KINKED = ("tanh", "erf", "relu", "softplus", "sign", "abs", "gelu", "he3")
@@ -42,6 +49,65 @@ def test_erf_has_its_closed_mean(scale, deviation):
     np.testing.assert_allclose(means.mu1[0], scale * slope, atol=1e-14)
     found, closed = [means.mu0[0], means.mu1[0]], [erf(2 * KAPPA / spread), scale * slope]
     deviation("conditional_means.feature_means", "closed forms of relu and erf", found, closed, scale=1)
+
+
+@pytest.mark.parametrize("scale", [2.0, 6.0, 60.0, 1e3, 1e5])
+def test_wide_bulks_keep_their_digits(scale, deviation):
+    # Spikes and bulks of large steps and much noise: all of the activation's bend is a narrow piece.
+    t = scale * np.array([-12.0, -3.0, -0.5, -1e-3, 0.0, 2.0, 8.0, 40.0])
+    x = t / scale
+    found = feature_means(activation("relu"), [1.0], t, scale)
+    closed = scale * np.array([density(x) + x * ndtr(x), ndtr(x), density(x)])
+    size = scale * (1 + np.abs(x))
+    np.testing.assert_allclose(np.vstack([found.mu0, found.mu1, found.m2]) / size, closed / size, atol=2e-15)
+    spread = np.sqrt(1 + 2 * scale**2)
+    mean = feature_means(activation("erf"), [1.0], t, scale).mu0[0]
+    np.testing.assert_allclose(mean, erf(t / spread), atol=1e-14)
+    # A Laplace activation, E e^{-|c zeta + t|}, is a sharp bend with an exponential tail.
+    laplace = Activation("laplace", lambda x: np.exp(-np.abs(x)), (0.0,))
+    left, right = log_ndtr(x - scale), log_ndtr(-x - scale)
+    exact = np.exp(scale**2 / 2 - t + left) + np.exp(scale**2 / 2 + t + right)
+    seen = feature_means(laplace, [1.0], t, scale).mu0[0]
+    # e^{c^2/2 - t} cancels against the distribution function: the closed form loses digits like c^2.
+    np.testing.assert_allclose(seen, exact, rtol=1e-14 * (10 + scale**2), atol=1e-15)
+    deviation("conditional_means.feature_means", "closed forms, wide bulks", mean, erf(t / spread), None, 1)
+
+
+@pytest.mark.parametrize("name", ["tanh", "relu", "softplus", "abs", "kink at 1/2"])
+def test_a_symmetric_grid_gives_what_its_points_give_alone(name):
+    if name == "kink at 1/2":
+        sigma = Activation(name, lambda x: np.abs(x - 0.5) + np.tanh(x), (0.5,))
+    else:
+        sigma = activation(name)
+    half = np.array([0.3, 1.0, 2.5, 7.0])
+    for kappa in (np.concatenate([-half[::-1], half]), np.concatenate([-half[::-1], [0.0], half])):
+        for spike, scale in ((1.0, 1.0), (-4.0, 3.0)):
+            together = feature_means(sigma, [spike], kappa, scale)
+            alone = [feature_means(sigma, [spike], [k], scale) for k in kappa]
+            for field in ("mu0", "mu1", "m2", "mu2_sq"):
+                one = np.array([getattr(means, field)[0, 0] for means in alone])
+                np.testing.assert_allclose(getattr(together, field)[0], one, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("step", [1e4, 1e6, 1e8])
+def test_rounding_is_not_taken_for_a_lack_of_nodes(step):
+    # Values of the size of t: E zeta sigma cancels to c.
+    means = feature_means(activation("identity"), [step], KAPPA, 1.0)
+    np.testing.assert_allclose(means.mu0[0], step * KAPPA, rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(means.mu1[0], 1.0, atol=1e-14 * step)
+    feature_means(activation("sin"), [step], KAPPA, 1.0)
+
+
+@pytest.mark.parametrize("count", [32, 48, 96, 192, 384, 768])
+def test_nodes_integrate_a_gaussian_to_rounding(count):
+    t = np.array([0.0, 3.0, 200.0])
+    panels = _inner((-4.0, 4.0), t, 6.0, count)
+    powers = [panels.total(panels.mass, panels.zeta**k) for k in range(5)]
+    expected = np.array([1.0, 0.0, 1.0, 0.0, 3.0])[:, None] * np.ones(3)
+    if count >= 48:
+        np.testing.assert_allclose(powers, expected, atol=4e-15)
+    np.testing.assert_array_equal(np.diff(panels.owner) >= 0, True)
+    assert np.bincount(panels.owner).tolist() == [3, 3, 1]
 
 
 @pytest.mark.parametrize(
@@ -208,6 +274,42 @@ def test_bad_input_is_named():
         feature_means(activation("tanh"), [[1.0]], KAPPA)
 
 
-def test_a_hidden_jump_is_refused():
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+@pytest.mark.parametrize("slope", [0.0, 1.0])
+def test_a_hidden_jump_is_refused(slope, scale):
     with pytest.raises(ConvergenceError, match="conditional_means"):
-        _count(lambda x: np.heaviside(x - 0.123, 0.5), (), np.linspace(-3, 3, 7), 1.0)
+        _count(lambda x: slope * x + np.heaviside(x - 0.123, 0.5), (), scale * np.linspace(-3, 3, 7), scale)
+
+
+@pytest.mark.parametrize("kink", [0.0, 0.3])
+def test_kinks_of_a_two_index_target(kink, deviation):
+    def labels(k, z):
+        return np.tanh(k) + k * np.abs(z - kink)
+
+    with pytest.raises(ConvergenceError, match="kinks"):
+        target_means(TwoIndexTarget(labels), KAPPA)
+    means = target_means(TwoIndexTarget(labels, kinks=(kink,)), KAPPA, noise=0.2)
+    mean = 2 * density(kink) + kink * (2 * ndtr(kink) - 1)
+    response = 1 - 2 * ndtr(kink)
+    variance = KAPPA**2 * (1 + kink**2 - mean**2) + 0.04
+    found = [means.h0, means.h1, means.variance]
+    expected = [np.tanh(KAPPA) + KAPPA * mean, KAPPA * response, variance]
+    np.testing.assert_allclose(found, expected, atol=1e-13)
+    deviation("conditional_means.target_means", "a two-index target with a kink", found, expected, scale=1)
+
+
+def test_a_two_index_target_takes_the_nodes_it_needs():
+    # E z sin(a z) = a e^{-a^2/2}, and Var sin(a z) = (1 - e^{-2 a^2})/2.
+    for a in (1.0, 5.0, 20.0):
+        means = target_means(TwoIndexTarget(lambda k, z, a=a: k * np.sin(a * z)), KAPPA)
+        np.testing.assert_allclose(means.h1, KAPPA * a * np.exp(-(a**2) / 2), atol=1e-14)
+        np.testing.assert_allclose(means.variance, KAPPA**2 * (1 - np.exp(-2 * a**2)) / 2, atol=1e-13)
+    with pytest.raises(ConvergenceError, match="Y\\(kappa, z\\)"):
+        target_means(TwoIndexTarget(lambda k, z: np.sin(1e4 * z) + 0 * k), KAPPA)
+
+
+def test_a_two_index_target_checks_its_fields():
+    with pytest.raises(TypeError, match="function"):
+        TwoIndexTarget("tanh")
+    with pytest.raises(ValueError, match="kinks"):
+        TwoIndexTarget(np.multiply, kinks=(np.inf,))
