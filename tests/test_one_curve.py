@@ -439,6 +439,39 @@ def test_where_the_theory_stops(name, capsys):
     assert np.max(np.abs(z)) > 5
 
 
+PAGE = Path(__file__).parents[1] / "book" / "checks.md"
+
+
+def page_rows(label):
+    """The cells of the table below a label of the page, without its head."""
+    lines = PAGE.read_text("utf-8").split(f"({label})=", 1)[1].split("\n## ", 2)[1].splitlines()
+    rows = [[cell.strip() for cell in line.split(" | ")] for line in lines if line.startswith("| ")]
+    return [[cell.strip("| ") for cell in row] for row in rows[2:]]
+
+
+def test_the_page_has_the_numbers_of_the_one_curve_table():
+    table, rows = json.loads(TABLE.read_text())["cases"], page_rows("sec-checks-one-curve")
+    assert len(rows) == len(table)
+    for (name, row), cells in zip(table.items(), rows, strict=True):
+        z, _ = scores(ONE_CURVE[name], row)
+        sizes = f"${row['n']}, {row['d']}, {row['N']}$".strip("$")
+        shown = [sizes, str(row["repeats"]), f"{root_mean_square(z):.2f}", f"{np.max(np.abs(z)):.1f}"]
+        assert cells[-4:] == shown, name
+
+
+def test_the_page_has_the_numbers_beside_the_theory():
+    rows = {cells[0]: cells[1:] for cells in page_rows("sec-checks-beside")}
+    for name, row in beyond().items():
+        numbers = [row["level"]["test"], *row["change"]["test"]]
+        shown = [f"{x['mean']:.3f} ({1e3 * x['se']:.0f})".replace("-", "−") for x in numbers]
+        assert shown in rows.values(), name
+    for key, name in (("**theory**", "gaussian"), ("**theory**, $d=40$", "gaussian, d = 40")):
+        test = one_step(sweep_setting(BEYOND[name])).test
+        shown = [f"{x:.3f}".replace("-", "−") for x in [test[0], *(test[1:] - test[0])]]
+        assert rows.pop(key) == shown
+    assert len(rows) == len(BEYOND)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tanh-800", "relu-800"])
 def test_a_chunk_simulated_again_is_the_table_s(name):
