@@ -89,19 +89,20 @@ def mixed():
     return sweep_setting(ONE_CURVE["mixed-800"]).activation
 
 
-def large(n, activation, exponents):
+def large(n, activation, exponents, rows="spherical"):
     return Setting(
         n=n, d=6 * n // 10, N=8 * n // 10, activation=activation, target=HE12, noise=0.5, ridge=0.1,
-        step=powers(n, exponents), rows="spherical",
+        step=powers(n, exponents), rows=rows,
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("rows", ["spherical", "gaussian"])
 @pytest.mark.parametrize("n", [10**8, 10**10])
 @pytest.mark.parametrize(
     ("activation", "tolerance"), [("tanh", 5e-5), ("mixed", 1.5e-4), ("centred relu", 1e-3)]
 )
-def test_small_steps_of_large_networks_are_the_staircase(n, activation, tolerance, deviation):
-    s = large(n, mixed() if activation == "mixed" else activation, (0.06, 0.125, 0.2, 0.29, 0.32))
+def test_small_steps_of_large_networks_are_the_staircase(n, activation, tolerance, rows, deviation):
+    s = large(n, mixed() if activation == "mixed" else activation, (0.06, 0.125, 0.2, 0.29, 0.32), rows)
     found, expected = one_step(s), finite_staircase(s, 4, exact_spike(s))
     # The second spike gains ten times the tolerance and more.
     assert expected.test[0] - expected.test[-1] > 10 * tolerance
