@@ -5,7 +5,8 @@ The edges of the bulk of F F^T/n are those of :mod:`onestep_lib.bulk_edges`.
 Functions
 ---------
 marchenko_pastur_edges, marchenko_pastur_density   the law of X^T X/n
-feature_law              support, atom, density and distribution function of F F^T/n
+weight_law               support, atom, density and distribution function of W_0^T W_0
+feature_law              the same of F F^T/n
 outer_resolvent          m_1, m_2, tau and their derivatives to the right of the spectrum
 operator_norm            the largest singular value of a matrix
 distribution_distance    Kolmogorov-Smirnov distance of eigenvalues to a law
@@ -35,12 +36,15 @@ from onestep_lib.spectrum import spectral_density
 
 __all__ = [
     "FeatureLaw",
+    "Law",
+    "WeightLaw",
     "distribution_distance",
     "feature_law",
     "marchenko_pastur_density",
     "marchenko_pastur_edges",
     "operator_norm",
     "outer_resolvent",
+    "weight_law",
 ]
 
 
@@ -74,8 +78,8 @@ def marchenko_pastur_density(x: ArrayLike, ratio: float) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class FeatureLaw:
-    r"""The limiting law of the eigenvalues of :math:`FF^\top/n` for random features.
+class Law:
+    """A law of eigenvalues: intervals with a density, and an atom at 0.
 
     Parameters
     ----------
@@ -83,16 +87,10 @@ class FeatureLaw:
         The intervals that carry the density, from left to right.
     atom : float
         The mass at 0.
-    phi, psi, c1_sq, nonlinear_sq : float
-        d/n, d/N, c_1^2 and c_{>1}^2.
     """
 
     support: np.ndarray
     atom: float
-    phi: float
-    psi: float
-    c1_sq: float
-    nonlinear_sq: float
 
     @property
     def edge(self) -> float:
@@ -100,8 +98,8 @@ class FeatureLaw:
         return float(self.support[-1, 1])
 
     def density(self, x: ArrayLike) -> np.ndarray:
-        """The density at points x > 0, from `onestep_lib.spectrum.spectral_density`."""
-        return spectral_density(x, self.phi, self.psi, self.c1_sq, self.nonlinear_sq)
+        """The density at points x > 0."""
+        raise NotImplementedError
 
     def distribution(self, x: ArrayLike, points: int = 2000) -> np.ndarray:
         """The distribution function at points x, from the density at `points` angles an interval."""
@@ -116,6 +114,53 @@ class FeatureLaw:
             at = np.arccos(np.clip((middle - x) / half, -1, 1)) * points / np.pi
             total = total + np.interp(at, np.arange(points + 1), cumulative)
         return total
+
+
+@dataclass(frozen=True)
+class WeightLaw(Law):
+    r"""The limiting law of the squared singular values of W_0, the d eigenvalues of :math:`W_0^\top W_0`.
+
+    Marchenko and Pastur's: N/d times that of :math:`X^\top X/N`, X with N rows. A step leaves this bulk as it
+    is and adds one outlier, the square of `onestep_lib.step.weight_spectrum`'s.
+
+    Parameters
+    ----------
+    psi : float
+        d/N.
+    """
+
+    psi: float
+
+    def density(self, x: ArrayLike) -> np.ndarray:
+        """The density at points x > 0, from `marchenko_pastur_density`."""
+        return self.psi * marchenko_pastur_density(self.psi * check_positive("x", x), self.psi)
+
+
+def weight_law(setting: Setting) -> WeightLaw:
+    r"""Return the limiting law of the eigenvalues of :math:`W_0^\top W_0`; rows of either kind have it."""
+    psi = setting.psi
+    low, high = marchenko_pastur_edges(psi)
+    return WeightLaw(np.array([[low / psi, high / psi]]), max(0.0, 1 - 1 / psi), psi)
+
+
+@dataclass(frozen=True)
+class FeatureLaw(Law):
+    r"""The limiting law of the eigenvalues of :math:`FF^\top/n` for random features.
+
+    Parameters
+    ----------
+    phi, psi, c1_sq, nonlinear_sq : float
+        d/n, d/N, c_1^2 and c_{>1}^2.
+    """
+
+    phi: float
+    psi: float
+    c1_sq: float
+    nonlinear_sq: float
+
+    def density(self, x: ArrayLike) -> np.ndarray:
+        """The density at points x > 0, from `onestep_lib.spectrum.spectral_density`."""
+        return spectral_density(x, self.phi, self.psi, self.c1_sq, self.nonlinear_sq)
 
 
 def feature_law(setting: Setting) -> FeatureLaw:
@@ -206,21 +251,21 @@ def operator_norm(matrix: np.ndarray) -> float:
     return float(svds(matrix, k=1, v0=start, return_singular_vectors=False)[0])
 
 
-def distribution_distance(eigenvalues: np.ndarray, law: FeatureLaw) -> float:
+def distribution_distance(eigenvalues: np.ndarray, law: Law) -> float:
     r"""Return the Kolmogorov-Smirnov distance :math:`\sup_x|F_n(x)-F(x)|` of eigenvalues to a law.
 
     Parameters
     ----------
     eigenvalues : ndarray, shape (n,)
         All of them, those at 0 included (rounding below 1e-10 of the largest counts as 0).
-    law : FeatureLaw
+    law : Law
 
     Raises
     ------
     TypeError, ValueError
-        If there is no eigenvalue, all are 0, or the law is not a `FeatureLaw`.
+        If there is no eigenvalue, all are 0, or the law is not a `Law`.
     """
-    check_instance("law", law, FeatureLaw)
+    check_instance("law", law, Law)
     values = np.sort(check_vector("eigenvalues", eigenvalues))
     if not values.any():
         raise ValueError(f"eigenvalues must not be empty or all 0, got {eigenvalues!r}")

@@ -256,7 +256,7 @@ WRONG = {
     "distribution_distance: law": (
         lambda: distribution_distance([1.0], None),
         TypeError,
-        "law must be of the class FeatureLaw, got None",
+        "law must be of the class Law, got None",
     ),
     "bulk_means: shapes": (
         lambda: bulk_means([1.0, 2.0], [1.0, 2.0, 3.0]),

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from reference_activations import reference_activation
 
 from onestep_lib import Activation, Setting, simulate_spectrum
+from onestep_lib.data import sample_batch, sample_direction
+from onestep_lib.network import initial_network
 from onestep_lib.spectra import (
     distribution_distance,
     feature_law,
@@ -17,8 +19,10 @@ from onestep_lib.spectra import (
     marchenko_pastur_edges,
     operator_norm,
     outer_resolvent,
+    weight_law,
 )
 from onestep_lib.spectrum import spectral_density, stieltjes
+from onestep_lib.step import take_steps, weight_spectrum
 
 ENTRIES = json.loads((Path(__file__).parent / "data" / "one_step.json").read_text())["entries"]
 BULKS = [entry for entry in ENTRIES if entry["kind"] == "bulk_F0F0t_over_n"]
@@ -50,6 +54,32 @@ def test_marchenko_pastur(ratio, deviation):
     found, exact = [mass.sum(), mass @ x], [min(1, 1 / ratio), 1]
     deviation("spectra.marchenko_pastur_density", "mass and mean, midpoint rule", found, exact)
     assert marchenko_pastur_density([high + 1e-3], ratio) == 0
+
+
+@pytest.mark.parametrize("rows", ["gaussian", "spherical"])
+@pytest.mark.parametrize(("d", "N"), [(300, 700), (500, 500), (700, 300)])
+def test_weights_have_their_law(d, N, rows):
+    s = Setting(n=2, d=d, N=N, rows=rows)
+    W = initial_network(s, np.random.default_rng(0)).weights
+    law = weight_law(s)
+    distance = distribution_distance(np.linalg.eigvalsh(W.T @ W), law)
+    print(f"d = {d}, N = {N}, {rows}: Kolmogorov-Smirnov distance {distance:.4f}")
+    assert law.distribution(law.edge) == pytest.approx(1, abs=1e-6)
+    assert np.sqrt(law.edge) == pytest.approx(weight_spectrum(s.replace(step=1.0)).edge)
+    assert distance < 4 / d
+
+
+def test_a_step_leaves_the_law_of_the_weights_and_adds_one_outlier():
+    s = Setting(n=800, d=400, N=600, target=(0, 1), step=8.0)
+    rng = np.random.default_rng(1)
+    network, direction = initial_network(s, rng), sample_direction(s.d, rng)
+    W = next(take_steps(network, *sample_batch(s, s.n, direction, rng), [8.0])).weights
+    eigenvalues = np.linalg.eigvalsh(W.T @ W)
+    law = weight_law(s)
+    # Where the outlier is: test_step.
+    assert eigenvalues[-1] > 3 * law.edge
+    assert eigenvalues[-2] == pytest.approx(law.edge, rel=0.05)
+    assert distribution_distance(eigenvalues, law) < 6 / s.d
 
 
 def test_linear_features_with_few_columns_are_marchenko_pastur(deviation):
