@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_nonnegative, check_positive, check_real
+from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_vector
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.hermite import gaussian_quadrature
@@ -96,9 +96,9 @@ def batch_spectrum(target: Target, noise: float, alpha: float, x: np.ndarray) ->
     ConvergenceError
         If the equation for m does not reach 1e-13 in 200 steps.
     """
-    x = check_positive("x", x)
-    alpha = float(check_positive("alpha", alpha))
-    zeta, y, weights = _label_quadrature(target, float(check_real("noise", noise)))
+    x = check_positive("x", check_vector("x", x))
+    alpha = check_number("alpha", alpha, check_positive)
+    zeta, y, weights = _label_quadrature(target, check_number("noise", noise, check_nonnegative))
     square = y**2
     b1, power = weights @ (y * zeta), weights @ square
     m = _solve_trace(square, weights, alpha, x)
@@ -173,8 +173,10 @@ def spectral_bulk(target: Target, noise: float, alpha: float, strengths: ArrayLi
         All masses are >= 0. Bins of the trace first (vv = vt = tt = 0), then those of the two
         directions (weights 0). Good to about 9 digits for the averages that the theory takes.
     """
-    e = check_nonnegative("strengths", strengths)
-    largest = float(check_positive("the largest of strengths", np.max(e)))
+    e = check_nonnegative("strengths", check_vector("strengths", strengths))
+    if not np.any(e):
+        raise ValueError(f"strengths must not be empty or all 0, got {strengths!r}")
+    largest = np.max(e)
     x = (1 + _POINTS) / largest
     spectrum = batch_spectrum(target, noise, alpha, x)
     trace, dtrace = spectrum.trace[:, None, None], spectrum.dtrace[:, None, None]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_nonnegative, check_positive, check_real
+from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_real
 
 __all__ = ["spectral_density", "stieltjes"]
 
@@ -53,9 +53,9 @@ def stieltjes(z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: 
     ValueError
         For a z that is not above the real axis, or parameters outside these ranges.
     """
-    phi, psi = (float(check_positive(name, value)) for name, value in (("phi", phi), ("psi", psi)))
-    a = float(check_nonnegative("c1_sq", c1_sq))
-    b = float(check_nonnegative("nonlinear_sq", nonlinear_sq))
+    phi, psi = (check_number(name, value, check_positive) for name, value in (("phi", phi), ("psi", psi)))
+    a = check_number("c1_sq", c1_sq, check_nonnegative)
+    b = check_number("nonlinear_sq", nonlinear_sq, check_nonnegative)
     if a + b <= 0:
         raise ValueError("c1_sq and nonlinear_sq must not both be 0: the features would be constant")
     z = np.asarray(z, dtype=np.complex128)

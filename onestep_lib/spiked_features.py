@@ -61,7 +61,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lu_factor, lu_solve, solve_triangular
 
-from onestep_lib._checks import check_count, check_nonnegative, check_positive, check_real, check_vector
+from onestep_lib._checks import (
+    check_broadcast,
+    check_count,
+    check_nonnegative,
+    check_number,
+    check_positive,
+    check_real,
+    check_vector,
+)
 from onestep_lib._threads import one_thread
 from onestep_lib.activations import Activation, Target
 from onestep_lib.conditional_means import (
@@ -136,7 +144,8 @@ class SpikedFeatures:
         check_vector("fractions", fractions, spikes.size)
         if abs(fractions.sum() - 1) > 1e-9:
             raise ValueError(f"fractions must sum to 1, got {self.fractions!r}")
-        if not -1 <= self.alignment <= 1:
+        alignment = check_number("alignment", self.alignment)
+        if not -1 <= alignment <= 1:
             raise ValueError(f"alignment must lie in [-1, 1], got {self.alignment!r}")
         scales = np.broadcast_to(check_positive("scales", self.scales), spikes.shape)
         variance = np.broadcast_to(check_nonnegative("row_variance", self.row_variance), spikes.shape)
@@ -148,7 +157,8 @@ class SpikedFeatures:
         checked = {
             "spikes": check_vector("spikes", spikes),
             "fractions": fractions / fractions.sum(),
-            "noise": float(check_nonnegative("noise", self.noise)),
+            "alignment": alignment,
+            "noise": check_number("noise", self.noise, check_nonnegative),
             "scales": scales,
             "row_variance": variance,
         }
@@ -285,8 +295,8 @@ def spiked_losses(
     ConvergenceError
         If a fixed point or a quadrature does not reach its tolerance.
     """
-    points = np.broadcast_arrays(
-        check_positive("phi", phi), check_positive("psi", psi), check_positive("ridge", ridge)
+    points = check_broadcast(
+        phi=check_positive("phi", phi), psi=check_positive("psi", psi), ridge=check_positive("ridge", ridge)
     )
     values = np.empty((3, points[0].size))
     solution = None
@@ -317,10 +327,10 @@ def solve_spiked(
     this one. The grid of kappa is refined until every average is good to the tolerance.
     """
     named = (("phi", phi), ("psi", psi), ("ridge", ridge))
-    phi, psi, ridge = (float(check_positive(name, value)) for name, value in named)
+    phi, psi, ridge = (check_number(name, value, check_positive) for name, value in named)
     if leverage and d is None:
         raise ValueError("leverage=True needs d: the leverage of the mean part is O(1/d)")
-    tolerance = float(check_positive("tolerance", tolerance))
+    tolerance = check_number("tolerance", tolerance, check_positive)
     inverse_d = 0.0 if d is None else 1 / check_count("d", d)
     ratios = _Ratios(1 / phi, 1 / psi, ridge, inverse_d, leverage, tolerance)
     table = model.table if near is None else near.table

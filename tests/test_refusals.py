@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from onestep_lib import Losses, Setting, simulate
+from onestep_lib.batch_spectrum import batch_spectrum, spectral_bulk
 from onestep_lib.conditional_gaussian import conditional_gaussian_features
 from onestep_lib.data import sample_batch, sample_direction
 from onestep_lib.gaussian_equivalence import resolvent
+from onestep_lib.giant_step import grouped_rows, stepped_features
 from onestep_lib.marchenko_pastur import bulk_means
 from onestep_lib.network import (
     Network,
@@ -17,9 +19,13 @@ from onestep_lib.network import (
     initial_network,
     residual,
 )
+from onestep_lib.one_curve import stepped_vocabulary
 from onestep_lib.outliers import measured_outliers
 from onestep_lib.ridge import ridge_path, streamed_ridge_path
+from onestep_lib.signed_spectrum import signed_spectrum, tilted_bulk
 from onestep_lib.spectra import distribution_distance, feature_law, marchenko_pastur_density
+from onestep_lib.spectrum import spectral_density
+from onestep_lib.spiked_features import SpikedFeatures, solve_spiked, spiked_losses
 from onestep_lib.spikes import power_basis, sample_side, spike_error, spike_level, spike_matrix
 from onestep_lib.step import (
     Spike,
@@ -41,6 +47,7 @@ GRADIENT = first_layer_gradient(NETWORK, X, Y)
 F = features(NETWORK.weights, X, NETWORK.activation)
 KAPPA, LAW = X[:, 0], feature_law(S)
 PARTS = NETWORK.weights, NETWORK.readout, NETWORK.activation
+SPIKED = SpikedFeatures(S.activation, np.ones(1), np.ones(1), S.target)
 RESOLVENT = resolvent(0.5, 0.5, 0.1, 0.3, 0.2)
 
 # A call with one wrong argument, and the error.
@@ -267,6 +274,66 @@ WRONG = {
         lambda: resolvent([0.5, 1.0], 0.5, [0.1, 0.2, 0.3], 0.3, 0.2),
         ValueError,
         r"must broadcast to one shape, got phi \(2,\), psi \(\), ridge \(3,\)",
+    ),
+    "spectral_density: phi": (
+        lambda: spectral_density(1.0, [0.5, 1.0], 0.5, 0.3, 0.2),
+        ValueError,
+        r"phi must be one number, got \[0\.5, 1\.0\]",
+    ),
+    "batch_spectrum: alpha": (
+        lambda: batch_spectrum(S.target, 0.2, None, np.ones(2)),
+        TypeError,
+        "alpha must be one real number, got None",
+    ),
+    "spectral_bulk: strengths": (
+        lambda: spectral_bulk(S.target, 0.2, 2.0, [0.0]),
+        ValueError,
+        r"strengths must not be empty or all 0, got \[0\.0\]",
+    ),
+    "signed_spectrum: alpha": (
+        lambda: signed_spectrum(S.target, 0.2, [1.0]),
+        ValueError,
+        r"alpha must be one number, got \[1\.0\]",
+    ),
+    "tilted_bulk: lengths": (
+        lambda: tilted_bulk(S.target, 0.2, 2.0, [0.1, 0.2], [0.1]),
+        ValueError,
+        r"strengths must be a 1-D array of length 2, got shape \(1,\)",
+    ),
+    "stepped_features: a path": (
+        lambda: stepped_features(S.replace(readout="signs"), [1.0, 2.0]),
+        ValueError,
+        r"step must be one number, got \[1\.0, 2\.0\]",
+    ),
+    "stepped_features: bulk": (
+        lambda: stepped_features(S.replace(readout="signs"), 1.0, "round"),
+        ValueError,
+        "bulk must be one of 'full', 'isotropic', got 'round'",
+    ),
+    "grouped_rows: fractions": (
+        lambda: grouped_rows(S, 1.0, [1.0, -1.0], [1.0]),
+        ValueError,
+        r"fractions must be a 1-D array of length 2, got shape \(1,\)",
+    ),
+    "stepped_vocabulary: step": (
+        lambda: stepped_vocabulary(S, None),
+        TypeError,
+        "step must be one real number, got None",
+    ),
+    "SpikedFeatures: alignment": (
+        lambda: SpikedFeatures(S.activation, np.ones(1), np.ones(1), S.target, alignment=None),
+        TypeError,
+        "alignment must be one real number, got None",
+    ),
+    "spiked_losses: shapes": (
+        lambda: spiked_losses(SPIKED, [0.5, 1.0], 0.5, [0.1, 0.2, 0.3]),
+        ValueError,
+        r"phi, psi, ridge must broadcast to one shape, got phi \(2,\), psi \(\), ridge \(3,\)",
+    ),
+    "solve_spiked: phi": (
+        lambda: solve_spiked(SPIKED, [0.5, 1.0], 0.5, 0.1),
+        ValueError,
+        r"phi must be one number, got \[0\.5, 1\.0\]",
     ),
     "Losses: draws": (lambda: Losses.from_draws(None), TypeError, "draws must be a real number or an array"),
 }
