@@ -6,16 +6,18 @@ fractions :math:`\pi_g`, independent of w_j. Labels are any function of :math:`\
 direction. The fit is the ridge regression of :mod:`onestep_lib.settings`, n = d/phi, N = d/psi.
 
 Given the resolvent of :mod:`onestep_lib.spiked_resolvent` (its c, D, Lambda, K_k, J_k and
-:math:`a=n/N`), with :math:`\nu=\frac d2\mathrm{Var}|w|^2` and the bulk's shares of its two directions,
+:math:`a=n/N`), with :math:`\nu=\frac d2\mathrm{Var}|w|^2` and the shares :math:`v_k=v\cdot e_k`,
+:math:`\theta_k=\theta_\perp\cdot e_k` of the two directions in the basis of the bulk,
 
-.. math:: K_{vv}=\sum_k(v\cdot e_k)^2K_k,\quad K_{v\theta}=\sum_k(v\cdot e_k)(\theta_\perp\cdot e_k)K_k,\quad
-          K_{\theta\theta}=\sum_k(\theta_\perp\cdot e_k)^2K_k,\quad \hat m_g=a\langle D\mu_{1,g}h_1\rangle,
+.. math:: K_{vv}=\sum_kv_k^2K_k,\quad K_{v\theta}=\sum_kv_k\theta_kK_k,\quad
+          K_{\theta\theta}=\sum_k\theta_k^2K_k,\quad \hat m_g=a\langle D\mu_{1,g}h_1\rangle,
 
 the *mean part* of the fit, 3G coefficients x = (M, S, T) of the functions :math:`\Psi`, is
 
 .. math:: F_0=\sum_g\big[M_g\mu_{0,g}+S_g\,\kappa\,\mu_{1,g}+T_g\sqrt{\nu_g/2}\,m_{2,g}\big]=x\cdot\Psi,
 
-   x=\arg\min\ a\langle D(h_0-F_0)^2\rangle+x^\top Px-2S^\top K_{vv}^{-1}K_{v\theta}\hat m,\quad
+   x=\arg\min\ a\langle D(h_0-F_0)^2\rangle+x^\top Px-2S^\top K_{vv}^{-1}K_{v\theta}\hat m,
+
    P=\mathrm{diag}\Big(\frac1{d\,c},\ K_{vv}^{-1}-\Lambda,\ \frac1c\Big),
 
    \tau=K_{vv}^{-1}(S-K_{v\theta}\hat m),\qquad m=K_{v\theta}^\top\tau+K_{\theta\theta}\hat m .
@@ -26,10 +28,9 @@ N_g the sum of :math:`\hat a_j^2` over group g, and :math:`Q_{gh}` the product o
 :math:`\sum_{j\in g}\hat a_jw_j` beyond :math:`S_gS_h`, (Q, N) solves a linear system: the derivative
 :math:`t'` of the resolvent's map, with the sources
 
-.. math:: Q_0=\sum_kK_k\big[(v\cdot e_k)\tau+(\theta_\perp\cdot e_k)\hat m\big]
-              \big[\,\cdot\,\big]^\top K_k-SS^\top,\qquad
-          N_{0,g}=\frac{c_g^2}{\beta\pi_g}\Big(\sum_ks_g(k)\big[J_k^\top\big((v\cdot e_k)\tau+
-              (\theta_\perp\cdot e_k)\hat m\big)\big]_g^2+\frac{T_g^2+M_g^2/d}{c_g^2}\Big),
+.. math:: Q_0=\sum_kK_kf_kf_k^\top K_k-SS^\top,\qquad f_k=v_k\tau+\theta_k\hat m,
+
+   N_{0,g}=\frac{c_g^2}{\beta\pi_g}\Big(\sum_ks_g(k)\,[J_k^\top f_k]_g^2+\frac{T_g^2+M_g^2/d}{c_g^2}\Big),
 
 and the error itself as the force on both,
 

@@ -455,8 +455,8 @@ def test_the_page_has_the_numbers_of_the_one_curve_table():
     assert len(rows) == len(table)
     for (name, row), cells in zip(table.items(), rows, strict=True):
         z, _ = scores(ONE_CURVE[name], row)
-        sizes = f"${row['n']}, {row['d']}, {row['N']}$".strip("$")
-        shown = [sizes, str(row["repeats"]), f"{root_mean_square(z):.2f}", f"{np.max(np.abs(z)):.1f}"]
+        assert (row["d"], row["N"]) == (row["n"] // 2, 3 * row["n"] // 4)
+        shown = [str(row["n"]), str(row["repeats"]), f"{root_mean_square(z):.2f}", f"{np.max(np.abs(z)):.1f}"]
         assert cells[-4:] == shown, name
 
 
@@ -464,7 +464,8 @@ def test_the_page_has_the_numbers_beside_the_theory():
     rows = {cells[0]: cells[1:] for cells in page_rows("sec-checks-beside")}
     for name, row in beyond().items():
         numbers = [row["level"]["test"], *row["change"]["test"]]
-        shown = [f"{x['mean']:.3f} ({1e3 * x['se']:.0f})".replace("-", "−") for x in numbers]
+        shown = [f"{x['mean']:.3f}\N{NO-BREAK SPACE}({1e3 * x['se']:.0f})" for x in numbers]
+        shown = [number.replace("-", "−") for number in shown]
         assert shown in rows.values(), name
     for key, name in (("**theory**", "gaussian"), ("**theory**, $d=40$", "gaussian, d = 40")):
         test = one_step(sweep_setting(BEYOND[name])).test
