@@ -61,26 +61,26 @@ def check_losses(found, setting):
     assert np.all(np.diff(objective) >= -SLACK)
 
 
-def test_losses_are_sane_at_any_extreme():
-    """Of the settings drawn, at most one in twenty ends in ConvergenceError."""
-    solved, failed = [], []
+def is_hard(setting):
+    """Where rounding leaves a solver fewer digits than it asks for, so that it may refuse."""
+    several = setting.readout == "gaussian"
+    singular_batch = setting.n == setting.d and setting.noise > 100
+    narrow = several and setting.d / 100 > setting.N
+    wide = several and 100 * setting.d < setting.N and min(setting.ridge) < 1e-5
+    return singular_batch or narrow or wide
 
-    @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
-    @given(extremes())
-    def property_holds(setting):
-        theories = (one_step, giant_step) if setting.readout == "signs" else (one_step,)
-        for theory in theories:
-            try:
-                found = theory(setting)
-            except ConvergenceError as error:
-                assert np.isfinite(error.residual)
-                failed.append((theory.__name__, setting, str(error)))
-            else:
-                check_losses(found, setting)
-                solved.append(setting)
 
-    property_holds()
-    assert len(failed) <= len(solved) / 20, failed
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@given(extremes())
+def test_losses_are_sane_at_any_extreme(setting):
+    for theory in (one_step, giant_step) if setting.readout == "signs" else (one_step,):
+        try:
+            found = theory(setting)
+        except ConvergenceError as error:
+            assert is_hard(setting), error
+            assert error.residual < 1e-5
+        else:
+            check_losses(found, setting)
 
 
 @given(extremes(), st.floats(-1e4, 1e4))
