@@ -189,7 +189,16 @@ def feature_means(
     u = check_vector("spikes", spikes)
     kappa = check_vector("kappa", kappa)
     scales = np.broadcast_to(check_positive("scales", scales), u.shape)
-    rows = [_feature_rows(sigma, value * kappa, scale) for value, scale in zip(u, scales, strict=True)]
+    symmetric = np.array_equal(kappa, -kappa[::-1])
+    known: dict[tuple[float, float], np.ndarray] = {}
+    rows = []
+    for value, scale in zip(u, scales, strict=True):
+        if symmetric and (-value, scale) in known:
+            # All four are functions of t = u kappa.
+            rows.append(known[-value, scale][:, ::-1])
+            continue
+        rows.append(_feature_rows(sigma, value * kappa, scale))
+        known[value, scale] = rows[-1]
     return FeatureMeans(*np.stack(rows, axis=1))
 
 

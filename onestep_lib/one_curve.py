@@ -114,9 +114,9 @@ def one_step(setting: Setting, count: int | None = None, leverage: bool = True) 
     r"""Return the losses after one exact gradient step, at every step size of the setting.
 
     At step 0 they are those of random features, for small steps those of the staircase, for
-    :math:`\eta\sim\sqrt N` those of the giant step. Fixed points and averages are good to 1e-8 (for c_2 != 0
-    the spectrum of H-hat to 1e-5), the readout nodes to 5e-4 of the test loss (odd activations,
-    :math:`\eta\ge n^{0.6}`; 1e-4 elsewhere; 4e-3 at :math:`u_1\sim100`).
+    :math:`\eta\sim\sqrt N` those of the giant step. Fixed points and averages are good to 1e-8, the
+    readout nodes to 5e-4 of the test loss (odd activations, :math:`\eta\ge n^{0.6}`; 1e-4 elsewhere; 4e-3 at
+    :math:`u_1\sim100`), and for c_2 != 0 the bins of the spectrum of H-hat to 3e-4.
 
     Parameters
     ----------
