@@ -352,7 +352,14 @@ EXACT = [
         2,
         (1.0, 4.0),
     ),
+    (
+        "he12, Gaussian rows, spherical inputs",
+        {"activation": reference_activation("he12"), "inputs": "spherical"},
+        2,
+        (1.0, 4.0),
+    ),
     ("shifted tanh, three levels", {"activation": reference_activation("stanh")}, 3, (2.0, 8.0)),
+    ("softplus, four levels", {"activation": "softplus"}, 4, (2.0, 8.0)),
 ]
 
 
