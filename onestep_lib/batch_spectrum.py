@@ -36,6 +36,7 @@ __all__ = ["BatchSpectrum", "batch_spectrum", "spectral_bulk"]
 _POINTS = np.geomspace(1e-3, 1e4, 16)
 _ITERATIONS = 200
 _TOLERANCE = 1e-13
+_ROUNDING = 1e-15
 _RANK = 1e-11
 _NOISE_NODES = 48
 
@@ -152,7 +153,8 @@ def _solve_trace(square: np.ndarray, weights: np.ndarray, alpha: float, x: np.nd
         slope = m * (x + (q**2) @ (weights * square))
         step = value / slope
         m = m * np.exp(-np.clip(step, -5, 5))
-        if np.max(np.abs(step)) < _TOLERANCE:
+        # Where the equation is nearly flat (n = d, x small) the residual is rounding while the step is not.
+        if np.all((np.abs(step) < _TOLERANCE) | (np.abs(value) < _ROUNDING)):
             return m
     raise ConvergenceError("batch_spectrum", float(np.max(np.abs(step))), {"alpha": alpha, "x": x.tolist()})
 

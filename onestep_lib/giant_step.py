@@ -35,6 +35,7 @@ giant_step        losses of a Setting with readout="signs"
 spike_map         r, gamma and the bulk scales of one step size
 stepped_features  the spiked random features of one step size
 grouped_rows      the same for any readout, one group a value of it
+is_odd            whether the signs of the readout make no difference
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_choice, check_nonnegative, check_number, check_vector
+from onestep_lib.activations import Activation
 from onestep_lib.batch_spectrum import spectral_bulk
 from onestep_lib.row_lengths import expected_lengths
 from onestep_lib.settings import Losses, Setting
@@ -58,6 +60,7 @@ __all__ = [
     "SpikeMap",
     "giant_step",
     "grouped_rows",
+    "is_odd",
     "require_stepped",
     "spike_map",
     "stepped_features",
@@ -95,7 +98,8 @@ def spike_map(setting: Setting, step: float) -> SpikeMap:
         If the setting has no derivative, no labels, or an output or a readout that the map does not
         cover: it needs ``readout="signs"`` and ``output="centred"`` or ``"scaled"``.
     """
-    model = stepped_features(setting, step, "isotropic")
+    _require_signs(setting)
+    model = grouped_rows(setting, step, _SIGNS, [0.5, 0.5], "isotropic")
     return SpikeMap(float(model.spikes[0]), model.alignment, np.asarray(model.scales))
 
 
@@ -173,12 +177,24 @@ def stepped_features(setting: Setting, step: float, bulk: str = "full") -> Spike
     bulk : {"full", "isotropic"}
         The whole covariance of the bulk rows, or the scales :math:`c_\pm` only.
     """
+    _require_signs(setting)
+    if is_odd(setting.activation):
+        return grouped_rows(setting, step, [1.0], [1.0], bulk)
+    return grouped_rows(setting, step, _SIGNS, [0.5, 0.5], bulk)
+
+
+def _require_signs(setting: Setting) -> None:
     if setting.readout != "signs":
         raise ValueError(
             f"readout must be 'signs' for the giant step, got {setting.readout!r} "
             "(see onestep_lib.one_curve for a Gaussian readout)"
         )
-    return grouped_rows(setting, step, _SIGNS, [0.5, 0.5], bulk)
+
+
+def is_odd(sigma: Activation) -> bool:
+    """Return whether sigma is odd: neurons with the readouts a and -a are then one group, up to a sign."""
+    x = np.linspace(0.05, 8, 160)
+    return bool(np.allclose(sigma(x), -sigma(-x), rtol=1e-13, atol=1e-13))
 
 
 def giant_step(setting: Setting, bulk: str = "full", finite_d: bool = True) -> Losses:

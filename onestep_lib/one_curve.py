@@ -19,8 +19,8 @@ the mean part of the fit is kernel ridge with the kernel
 A cavity calculation, not a proof (derived in chapter 12), compared with the network in
 ``tests/data/one_curve.json`` (:mod:`onestep_lib.sweeps`). It holds for the centred or scaled network and
 targets of mean zero. For c_2 != 0 it keeps only the diagonal of H in the basis of H-hat (0.7 % of the test
-loss at :math:`\eta=n^{0.62}` for relu) and takes the fluctuation of the row lengths from sampled rows
-(:mod:`onestep_lib.row_lengths`).
+loss at :math:`\eta=n^{0.62}` for relu). The fluctuation of the row lengths is that of
+:mod:`onestep_lib.row_lengths`.
 
 Its limits: random features at :math:`\eta=0`, :mod:`onestep_lib.giant_step` for a readout of signs, and for
 small steps the staircase of the exact step (:func:`onestep_lib.step.exact_spike`).
@@ -39,8 +39,7 @@ import numpy as np
 
 from onestep_lib._checks import check_count, check_nonnegative, check_number
 from onestep_lib._threads import one_thread
-from onestep_lib.activations import Activation
-from onestep_lib.giant_step import grouped_rows, require_stepped
+from onestep_lib.giant_step import grouped_rows, is_odd, require_stepped
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
 from onestep_lib.step import label_moments
@@ -92,22 +91,20 @@ def _require(setting: Setting) -> None:
 
 
 def _vocabulary(setting: Setting, step: float, count: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """The values of z and their fractions; z and -z are one group for an odd activation."""
+    """The values of z and their fractions; z and -z are one group for an odd activation.
+
+    For a linear one all are: its features are linear in z, and only the mean of z^2 counts.
+    """
     step = check_number("step", step, check_nonnegative)
     spike = label_moments(setting.target, setting.noise, setting.phi)
     strength = abs(step * setting.activation.c1) * np.sqrt(spike.direction / setting.N)
-    if setting.readout == "signs" or strength == 0:
+    if setting.readout == "signs" or strength == 0 or setting.activation.nonlinear_power == 0:
         z, fractions = np.ones(1), np.ones(1)
     else:
         z, fractions = readout_nodes(min(8 + int(np.ceil(strength)), _MOST_NODES) if count is None else count)
-    if _is_odd(setting.activation):
+    if is_odd(setting.activation):
         return z, fractions
     return np.concatenate([-z[::-1], z]), np.concatenate([fractions[::-1], fractions]) / 2
-
-
-def _is_odd(sigma: Activation) -> bool:
-    x = np.linspace(0.05, 8, 160)
-    return bool(np.allclose(sigma(x), -sigma(-x), rtol=1e-13, atol=1e-13))
 
 
 def one_step(setting: Setting, count: int | None = None, leverage: bool = True) -> Losses:

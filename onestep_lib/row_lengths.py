@@ -45,16 +45,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_generator, check_matrix, check_real, check_vector
+from onestep_lib._checks import check_matrix, check_real, check_vector
 from onestep_lib.activations import Activation, Target
 from onestep_lib.hermite import gaussian_quadrature
 from onestep_lib.settings import Setting
 
-__all__ = ["RowLengths", "expected_lengths", "row_lengths"]
-
-_ROWS = 2500
-_BATCHES = 8
-_DIMENSION = 400
+__all__ = ["RowLengths", "expected_lengths"]
 
 
 @dataclass(frozen=True)
@@ -146,38 +142,3 @@ def _label_moments(target: Target, noise: float) -> tuple[np.ndarray, np.ndarray
         fourth + 6 * power * second + 3 * power**2,
     ]
     return np.array(moments), np.array([weights @ (y * zeta), weights @ (y**2 * zeta)])
-
-
-def row_lengths(setting: Setting, rng: np.random.Generator) -> RowLengths:
-    """Sample the moments of the row lengths: 1250 rows and their opposites on each of 8 batches, d = 400.
-
-    Good to a few percent of each covariance, in about 1 s.
-
-    Parameters
-    ----------
-    setting : Setting
-        Its activation, target, noise, rows and d/n matter.
-    rng : numpy.random.Generator
-    """
-    check_generator(rng)
-    slope = setting.activation.c1
-    n = max(1, round(_DIMENSION / setting.phi))
-    moments = [_sampled_lengths(setting, slope, n, child) for child in rng.spawn(_BATCHES)]
-    mean = np.mean([m for m, _ in moments], axis=0)
-    covariance = np.mean([c for _, c in moments], axis=0)
-    return RowLengths(mean, covariance * _DIMENSION / 2)
-
-
-def _sampled_lengths(
-    setting: Setting, slope: float, n: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    X = rng.standard_normal((n, _DIMENSION))
-    y = setting.target(X[:, 0]) + setting.noise * rng.standard_normal(n)
-    half = rng.standard_normal((_ROWS // 2, _DIMENSION)) / np.sqrt(_DIMENSION)
-    # With each row its opposite: what vanishes by symmetry for an odd activation vanishes here too.
-    rows = np.concatenate([half, -half])
-    if setting.rows == "spherical":
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    g = ((setting.activation.require_slope()(rows @ X.T) - slope) * y) @ X / n
-    q = np.stack([np.sum(rows**2, 1), 2 * np.sum(rows * g, 1), np.sum(g**2, 1)])
-    return q.mean(axis=1), np.cov(q)

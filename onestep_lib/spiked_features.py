@@ -40,6 +40,13 @@ and the error itself as the force on both,
    \text{test}=\langle E\rangle,\qquad \text{train}=\langle D^2E\rangle,\qquad
    \text{objective}=\text{train}+\text{ridge}\sum_gN_g .
 
+Without the second moments, and so a check on them,
+
+.. math:: \text{objective}=\langle D\,[h_0(h_0-F_0)+\mathrm{Var}(y|\kappa)-h_1\,m\cdot\mu_1]\rangle ,
+
+because the objective is :math:`\frac1ny\cdot(y-F\hat a)`, and D takes an error on new data to the one on the
+training data.
+
 The *leverage* of the mean part is of order 1/d: V gains
 :math:`\frac1{\beta d}\Psi^\top A^{-1}\Psi`, :math:`A=a\langle D\Psi\Psi^\top\rangle+P`, and E the variance of
 :math:`F_0` that goes with it.
@@ -103,6 +110,8 @@ _PASSES = 60
 # Directions of the mean part weaker than this against the activation are dropped: to learn them takes
 # d > 1e16, and to resolve them more digits than there are (r -> 0, or nearly collinear spikes).
 _WEAK = 1e-8
+# The objective without the second moments agrees to this many tolerances, or they were lost to rounding.
+_ENVELOPE = 1e4
 
 
 @dataclass(frozen=True)
@@ -509,7 +518,8 @@ def _second_moments(
     pairs, means = table.features.pairs, table.features.means
     labels, weights, D = table.labels, table.grid.weights, resolvent.D
     M, S, T = np.split(mean.coefficients, 3)
-    fixed = (labels.h0 - mean.fitted) ** 2 + labels.variance - 2 * labels.h1 * (mean.m @ means.mu1)
+    pulled = mean.m @ means.mu1
+    fixed = (labels.h0 - mean.fitted) ** 2 + labels.variance - 2 * labels.h1 * pulled
     Q0, T0 = _sources(table, ratios, resolvent, mean)
     gain = resolvent.c**2 / (ratios.beta * table.features.fractions)
     source = np.concatenate([pairs.vector(Q0), gain * T0])
@@ -529,6 +539,13 @@ def _second_moments(
     Q, N = pairs.matrix(y[: pairs.size]), y[pairs.size :]
     train, test = float(weights @ (D**2 * error)), float(weights @ error)
     objective = train + ratios.ridge * float(N.sum())
+    if not ratios.leverage:
+        product = labels.h0 * (labels.h0 - mean.fitted) + labels.variance - labels.h1 * pulled
+        envelope = weights @ (D * product)
+        gap = float(np.abs(objective / envelope - 1))
+        if not gap < _ENVELOPE * ratios.tolerance:
+            at = {"spikes": table.features.fractions.size, "ratios": ratios}
+            raise ConvergenceError("spiked_features (second moments)", gap, at)
     return SpikedSolution(train, test, objective, M, S, T, mean.m, Q, N, error, resolvent, table)
 
 

@@ -289,13 +289,17 @@ def swept_resolvent(
         If it is not reached.
     """
     groups = features.fractions.size
+    at = {"alpha": alpha, "beta": beta, "penalty": penalty}
     c, V = _scalar_start(features, alpha, beta, penalty) if start is None else start
     x = np.log(np.concatenate([c, V]))
 
     def sweep(x: np.ndarray) -> np.ndarray:
         c, V = np.split(np.exp(np.clip(x, -300, 300)), [groups])
         new = _sweep(features, alpha, beta, penalty, weights, c, V)
-        return np.log(np.concatenate([new.next_c, new.next_V + lift(new)]))
+        values = np.concatenate([new.next_c, new.next_V + lift(new)])
+        if not np.all(values > 0):
+            raise ConvergenceError("spiked_resolvent (sweeps)", float(-np.min(values)), at)
+        return np.log(values)
 
     # Another sweep costs far less than another Jacobian.
     residual = tolerance / 100
@@ -310,7 +314,6 @@ def swept_resolvent(
         if error <= tolerance:
             return _resolvent(c, V, point, 0)
         residual /= 30
-    at = {"alpha": alpha, "beta": beta, "penalty": penalty}
     raise ConvergenceError("spiked_resolvent (sweeps)", error, at)
 
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from cavity_by_sweeps import cavity_losses
 
-from onestep_lib import Setting, random_features, simulate
+from onestep_lib import ConvergenceError, Setting, random_features, simulate
 from onestep_lib.activations import target
 from onestep_lib.batch_spectrum import batch_spectrum, spectral_bulk
 from onestep_lib.conditional_means import target_means
 from onestep_lib.data import sample_batch
-from onestep_lib.giant_step import giant_step, spike_map, stepped_features
+from onestep_lib.giant_step import giant_step, grouped_rows, spike_map, stepped_features
 from onestep_lib.network import gradient_step, initial_network
-from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
+from onestep_lib.spiked_features import SpikedFeatures, solve_spiked, spiked_losses
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "srf.json").read_text())
 NETWORKS = [p for p in REFERENCE["points"] if p["kind"] == "one-gradient-step network"]
@@ -173,6 +173,17 @@ def test_the_resolvents_have_the_stated_derivatives(deviation):
     deviation("batch_spectrum.batch_spectrum", "central differences", at.dforms, dforms, scale=1e-2)
 
 
+def test_the_trace_of_h_at_n_equal_to_d_and_enormous_noise(deviation):
+    # The root m of m^2 x/c + m x = 1 for y^2 = c: labels +-1 scaled, n = d.
+    x = np.geomspace(1e-9, 1e3, 25)
+    found = batch_spectrum(target("sign"), 0.0, 1.0, x).trace
+    exact = 2 / (x + np.sqrt(x**2 + 4 * x))
+    np.testing.assert_allclose(found, exact, rtol=1e-10)
+    deviation("batch_spectrum.batch_spectrum", "closed form for labels +-1, n = d", found, exact)
+    loud = batch_spectrum(target((0, 1, 0.5)), 1e3, 1.0, 1e6 * x).trace
+    assert np.all(np.diff(loud) < 0)
+
+
 def test_resolvents_of_realised_batches(deviation):
     setting = Setting(n=600, d=300, N=1, target=(0, 1, 0.3), noise=0.3)
     x, rows = np.array([0.5, 3.0]), []
@@ -290,3 +301,16 @@ def test_uncovered_settings_are_refused():
             giant_step(setting.replace(**change))
     with pytest.raises(ValueError, match="bulk"):
         giant_step(setting, bulk="round")
+
+
+def test_a_linear_activation_is_one_group():
+    """Two groups of a linear activation are collinear; at a tiny ridge their second moments are rounding."""
+    s = Setting(
+        n=33_333, d=1000, N=2000, activation="identity", target=(0, 1, 0.7), noise=1e-4, readout="signs",
+        rows="spherical", ridge=(1e-8, 1e-7, 1e-6, 1e-4), step=5.0,
+    )  # fmt: skip
+    found = giant_step(s)
+    assert np.all(np.diff(found.objective) > 0)
+    assert found.objective[0] == pytest.approx(found.train[0], rel=1e-6)
+    with pytest.raises(ConvergenceError, match="second moments"):
+        solve_spiked(grouped_rows(s, 0.0, [1.0, -1.0], [0.5, 0.5]), s.phi, s.psi, 1e-8, s.d)

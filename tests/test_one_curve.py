@@ -12,9 +12,7 @@ import pytest
 from onestep_lib import Setting, random_features, signed_spectrum, simulate, spiked_features
 from onestep_lib.activations import Activation
 from onestep_lib.giant_step import giant_step, stepped_features
-from onestep_lib.hermite import gaussian_mean
 from onestep_lib.one_curve import nearest_setting, one_step, readout_nodes, stepped_vocabulary
-from onestep_lib.row_lengths import row_lengths
 from onestep_lib.spiked_resolvent import Bulk
 from onestep_lib.staircase import finite_staircase
 from onestep_lib.step import exact_spike, label_moments, slope_moments
@@ -288,41 +286,6 @@ def test_time_of_a_step_size(setting):
         one_step(setting.replace(step=800**exponent + 0.01))
         times.append(time.process_time() - start)
     assert np.median(times) < 0.3
-
-
-# The row lengths.
-
-
-@pytest.mark.parametrize(
-    ("name", "labels", "rows"),
-    [
-        ("centred relu", HE12, "gaussian"),
-        ("centred relu", HE12, "spherical"),
-        ("softplus", HE12, "gaussian"),
-        ("tanh", (0, 1, 0, 0.3), "spherical"),
-    ],
-)
-def test_row_lengths_against_closed_entries(name, labels, rows, deviation):
-    s = RELU.replace(activation=name, target=labels, rows=rows)
-    found = row_lengths(s, np.random.default_rng(5))
-    slope = s.activation.derivative
-    mean, _, variance = slope_moments(s.activation)
-    power, alpha = s.target.power + s.noise**2, 1 / s.phi
-    B = s.target.linear**2 + power / alpha
-    kinks = s.activation.kinks
-    s2 = gaussian_mean(lambda x: slope(x) * (x**2 - 1), kinks)
-    chi = gaussian_mean(lambda x: ((slope(x) - mean) * x) ** 2, kinks)
-    chi -= gaussian_mean(lambda x: (slope(x) - mean) * x, kinks) ** 2
-    np.testing.assert_allclose(found.mean, [1, 0, variance * power / alpha], atol=0.02)
-    route = "mean row length, sampled at d = 400"
-    deviation("step.slope_moments", route, variance * power / alpha, found.mean[2])
-    scale = np.sqrt(np.diag(found.covariance))
-    assert found.covariance[0, 0] == pytest.approx(float(rows == "gaussian"), abs=0.03)
-    assert abs(found.covariance[0, 1]) < 0.05 * max(scale[1], 0.1)
-    expected = 2 * (s2**2 * B + power / alpha * (chi - s2**2))
-    assert found.covariance[1, 1] == pytest.approx(expected, rel=0.1)
-    entries, closed = np.diag(found.covariance)[:2], [float(rows == "gaussian"), expected]
-    deviation("row_lengths.row_lengths", "closed entries, sampled at d = 400", entries, closed, scale=1)
 
 
 # Conditions.
