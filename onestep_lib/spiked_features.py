@@ -110,8 +110,8 @@ _PASSES = 60
 # Directions of the mean part weaker than this against the activation are dropped: to learn them takes
 # d > 1e16, and to resolve them more digits than there are (r -> 0, or nearly collinear spikes).
 _WEAK = 1e-8
-# The objective without the second moments agrees to this many tolerances, or they were lost to rounding.
-_ENVELOPE = 1e4
+# The objective without the second moments agrees to this, or rounding has taken them.
+_ENVELOPE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -376,7 +376,9 @@ def _solve_on(
         except (ConvergenceError, np.linalg.LinAlgError):
             start = None
     if not ratios.leverage:
-        resolvent = solve_resolvent(table.features, ratios.alpha, ratios.beta, ratios.penalty, start)
+        resolvent = solve_resolvent(
+            table.features, ratios.alpha, ratios.beta, ratios.penalty, start, tolerance=ratios.tolerance
+        )
         return _second_moments(table, ratios, resolvent, _mean_part(table, ratios, resolvent))
     # The leverage of the mean part adds to V; each pass changes it by a factor O(1/d).
     bulk = table.features.bulk
@@ -385,7 +387,7 @@ def _solve_on(
     change = np.inf
     for _ in range(_PASSES):
         resolvent = solve_resolvent(
-            table.features, ratios.alpha, ratios.beta, ratios.penalty, start, extra, weights
+            table.features, ratios.alpha, ratios.beta, ratios.penalty, start, extra, weights, ratios.tolerance
         )
         mean = _mean_part(table, ratios, resolvent)
         new = ratios.inverse_d / ratios.beta * np.sum((mean.half_inverse @ table.columns) ** 2, axis=0)
@@ -543,7 +545,7 @@ def _second_moments(
         product = labels.h0 * (labels.h0 - mean.fitted) + labels.variance - labels.h1 * pulled
         envelope = weights @ (D * product)
         gap = float(np.abs(objective / envelope - 1))
-        if not gap < _ENVELOPE * ratios.tolerance:
+        if not gap < _ENVELOPE:
             at = {"spikes": table.features.fractions.size, "ratios": ratios}
             raise ConvergenceError("spiked_features (second moments)", gap, at)
     return SpikedSolution(train, test, objective, M, S, T, mean.m, Q, N, error, resolvent, table)

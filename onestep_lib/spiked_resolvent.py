@@ -179,6 +179,7 @@ def solve_resolvent(
     start: tuple[np.ndarray, np.ndarray] | None = None,
     leverage: np.ndarray | float = 0.0,
     weights: np.ndarray | None = None,
+    tolerance: float = _TOLERANCE,
 ) -> Resolvent:
     r"""Solve for the fixed point (c, V).
 
@@ -193,15 +194,17 @@ def solve_resolvent(
         A fixed addition to V.
     weights : ndarray, shape (B,), optional
         Weights of the bins in place of ``features.bulk.weights``.
+    tolerance : float
+        Where rounding keeps (c, V) moving, the relative move that is accepted.
 
     Raises
     ------
     ConvergenceError
-        If after 120 steps (c, V) still moves by more than 1e-12 (relative to c and 1 + V), unless its
-        residual is below 1e-11 and rounding alone moves it.
+        If after 120 steps (c, V) still moves by more than 1e-12 (relative to c and 1 + V), unless rounding
+        alone moves it: by less than the tolerance, or at a residual below 1e-11.
     """
     weights = features.bulk.weights if weights is None else weights
-    problem = (features, alpha, beta, penalty, leverage, weights)
+    problem = (features, alpha, beta, penalty, leverage, weights, tolerance)
     c, V = _scalar_start(features, alpha, beta, penalty) if start is None else start
     solution, _ = _newton(*problem, c, V, strict=True)
     if solution is None:
@@ -221,6 +224,7 @@ def _newton(
     penalty: float,
     leverage: np.ndarray | float,
     weights: np.ndarray,
+    tolerance: float,
     c: np.ndarray,
     V: np.ndarray,
     strict: bool,
@@ -236,8 +240,9 @@ def _newton(
         step_c, step_V = _newton_step(features, alpha, beta, point, rise_c, rise_V)
         last, change = change, float(max(np.max(np.abs(step_c) / c), np.max(np.abs(step_V) / (1 + V))))
         # Where I - t' is nearly singular (n = N, lambda -> 0), rounding keeps the step from falling on.
-        stalled = last < 1e-6 and change > last / 4 and np.max(np.abs(residuals)) < _ROUNDING
-        if change < _TOLERANCE or stalled:
+        stalled = last < 1e-6 and change > last / 4
+        enough = change <= tolerance or np.max(np.abs(residuals)) < _ROUNDING
+        if change < _TOLERANCE or (stalled and enough):
             return _resolvent(c, V, point, iteration + 1), change
         c, V = c + step_c, V + step_V
         if not (np.all(c > 0) and np.all(V >= 0)):
