@@ -78,7 +78,8 @@ def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) 
     step : float
         The step size eta >= 0.
     count : int, optional
-        Readout nodes a half line; by default :math:`8+\lceil u_1\rceil`, at most 20. A readout of signs
+        Readout nodes a half line; by default :math:`8+\lceil u_1\rceil` for an odd activation,
+        :math:`8+\lceil2u_1/3\rceil` otherwise (both signs of z are nodes), at most 20. A readout of signs
         needs one.
     """
     _require(setting)
@@ -98,11 +99,13 @@ def _vocabulary(setting: Setting, step: float, count: int | None) -> tuple[np.nd
     step = check_number("step", step, check_nonnegative)
     spike = label_moments(setting.target, setting.noise, setting.phi)
     strength = abs(step * setting.activation.c1) * np.sqrt(spike.direction / setting.N)
+    odd = is_odd(setting.activation)
     if setting.readout == "signs" or strength == 0 or setting.activation.nonlinear_power == 0:
         z, fractions = np.ones(1), np.ones(1)
     else:
-        z, fractions = readout_nodes(min(8 + int(np.ceil(strength)), _MOST_NODES) if count is None else count)
-    if is_odd(setting.activation):
+        growth = strength if odd else strength / 1.5
+        z, fractions = readout_nodes(min(8 + int(np.ceil(growth)), _MOST_NODES) if count is None else count)
+    if odd:
         return z, fractions
     return np.concatenate([-z[::-1], z]), np.concatenate([fractions[::-1], fractions]) / 2
 
@@ -112,7 +115,7 @@ def one_step(setting: Setting, count: int | None = None, leverage: bool = True) 
 
     At step 0 they are those of random features, for small steps those of the staircase, for
     :math:`\eta\sim\sqrt N` those of the giant step. Fixed points and averages are good to 1e-8, the
-    readout nodes to 5e-4 of the test loss (odd activations, :math:`\eta\ge n^{0.6}`; 1e-4 elsewhere; 4e-3 at
+    readout nodes to 5e-4 of the test loss (odd activations, :math:`\eta\ge n^{0.6}`; 3e-4 elsewhere; 4e-3 at
     :math:`u_1\sim100`), and for c_2 != 0 the bins of the spectrum of H-hat to 3e-4.
 
     Parameters
