@@ -14,6 +14,7 @@ distribution_distance    Kolmogorov-Smirnov distance of eigenvalues to a law
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +79,7 @@ def marchenko_pastur_density(x: ArrayLike, ratio: float) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Law:
+class Law(ABC):
     """A law of eigenvalues: intervals with a density, and an atom at 0.
 
     Parameters
@@ -97,9 +98,9 @@ class Law:
         """The right end of the spectrum."""
         return float(self.support[-1, 1])
 
+    @abstractmethod
     def density(self, x: ArrayLike) -> np.ndarray:
         """The density at points x > 0."""
-        raise NotImplementedError
 
     def distribution(self, x: ArrayLike, points: int = 2000) -> np.ndarray:
         """The distribution function at points x, from the density at `points` angles an interval."""
