@@ -32,6 +32,7 @@ with the batch matrices :math:`\hat H` and H of :mod:`onestep_lib.signed_spectru
 Functions
 ---------
 giant_step        losses of a Setting with readout="signs"
+spike_strength    r
 spike_map         r, gamma and the bulk scales of one step size
 stepped_features  the spiked random features of one step size
 grouped_rows      the same for any readout, one group a value of it
@@ -63,6 +64,7 @@ __all__ = [
     "is_odd",
     "require_stepped",
     "spike_map",
+    "spike_strength",
     "stepped_features",
 ]
 
@@ -103,6 +105,13 @@ def spike_map(setting: Setting, step: float) -> SpikeMap:
     return SpikeMap(float(model.spikes[0]), model.alignment, np.asarray(model.scales))
 
 
+def spike_strength(setting: Setting, step: float) -> float:
+    r"""Return r, the spike of a row with :math:`a_j=1/\sqrt N`, after a step of size eta."""
+    rate = check_number("step", step, check_nonnegative) / np.sqrt(setting.N)
+    direction = label_moments(setting.target, setting.noise, setting.phi).direction
+    return float(rate * setting.activation.c1 * np.sqrt(direction))
+
+
 def require_stepped(setting: Setting) -> None:
     """Raise unless a theory of the stepped network covers the setting, whatever its readout."""
     setting.require_theory()
@@ -139,12 +148,12 @@ def grouped_rows(
     rate = check_number("step", step, check_nonnegative) / np.sqrt(setting.N)
     z = check_vector("z", z)
     tau = rate * z
-    slope_mean, slope_linear, slope_variance = slope_moments(setting.activation)
+    _, slope_linear, slope_variance = slope_moments(setting.activation)
     labels = label_moments(setting.target, setting.noise, setting.phi)
     spread = tau**2 * slope_variance * labels.power * setting.phi
     return SpikedFeatures(
         activation=setting.activation,
-        spikes=rate * slope_mean * np.sqrt(labels.direction) * z,
+        spikes=spike_strength(setting, step) * z,
         fractions=check_vector("fractions", fractions, z.size),
         target=setting.target,
         alignment=labels.alignment,

@@ -37,12 +37,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from onestep_lib._checks import check_count, check_nonnegative, check_number
+from onestep_lib._checks import check_count
 from onestep_lib._threads import one_thread
-from onestep_lib.giant_step import grouped_rows, is_odd, require_stepped
+from onestep_lib.giant_step import grouped_rows, is_odd, require_stepped, spike_strength
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.spiked_features import SpikedFeatures, spiked_losses
-from onestep_lib.step import label_moments
 
 __all__ = ["nearest_setting", "one_step", "readout_nodes", "stepped_vocabulary"]
 
@@ -96,9 +95,7 @@ def _vocabulary(setting: Setting, step: float, count: int | None) -> tuple[np.nd
 
     For a linear one all are: its features are linear in z, and only the mean of z^2 counts.
     """
-    step = check_number("step", step, check_nonnegative)
-    spike = label_moments(setting.target, setting.noise, setting.phi)
-    strength = abs(step * setting.activation.c1) * np.sqrt(spike.direction / setting.N)
+    strength = abs(spike_strength(setting, step))
     odd = is_odd(setting.activation)
     if setting.readout == "signs" or strength == 0 or setting.activation.nonlinear_power == 0:
         z, fractions = np.ones(1), np.ones(1)

@@ -39,6 +39,7 @@ from onestep_lib._checks import check_nonnegative, check_number, check_positive,
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.spiked_resolvent import Bulk
+from onestep_lib.step import LabelMoments, label_moments
 
 __all__ = ["LabelLaw", "SignedSpectrum", "label_law", "signed_spectrum", "tilted_bulk"]
 
@@ -178,13 +179,14 @@ def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectru
     """
     alpha = check_number("alpha", alpha, check_positive)
     law = label_law(target, noise)
-    power = target.second_moment + noise**2
+    labels = label_moments(target, noise, 1 / alpha)
+    power = labels.power
     unit = np.sqrt(power / alpha)
     edges = _bin_edges(law, alpha, unit)
 
     def measures(z: np.ndarray) -> np.ndarray:
         traces = _continued_forms(law, alpha, -z)
-        columns = np.vstack([_directions(target, noise, alpha, *traces[:4]).T, traces[4]])
+        columns = np.vstack([_directions(labels, *traces[:4]).T, traces[4]])
         return np.vstack([columns, columns[0] * z, columns[0] * z**2, (columns[1] + columns[3]) * z])
 
     spectrum = _nodes(_join(_bin_masses(measures, edges)), unit, power)
@@ -315,7 +317,7 @@ def _follow(law: LabelLaw, alpha: float, x: complex, guess: complex) -> complex:
 
 def _descend(law: LabelLaw, alpha: float, x: complex) -> complex:
     """m at x by continuation from far below the axis, where m = 1/x."""
-    depths = np.geomspace(3e3 * (1 + abs(law.right[-1]) + abs(x)), -x.imag, 90)
+    depths = np.geomspace(3e3 * (1 + np.max(np.abs(law.right)) + abs(x)), -x.imag, 90)
     m = 1 / complex(x.real, -depths[0])
     for depth in depths:
         m = _newton(law, alpha, complex(x.real, -depth), m)
@@ -367,17 +369,14 @@ def _quadratic_forms(law: LabelLaw, alpha: float, x: complex, m: complex) -> tup
 
 
 def _directions(
-    target: Target,
-    noise: float,
-    alpha: float,
+    labels: LabelMoments,
     trace: np.ndarray,
     star: np.ndarray,
     cross: np.ndarray,
     gradient: np.ndarray,
 ) -> np.ndarray:
     """Columns tr G/d, v G v, v G theta_p and theta_p G theta_p."""
-    norm = target.linear**2 + (target.second_moment + noise**2) / alpha
-    gamma = target.linear / np.sqrt(norm)
+    norm, gamma = labels.direction, labels.alignment
     vv, v_star = gradient / norm, cross / np.sqrt(norm)
     tt = (star - 2 * gamma * v_star + gamma**2 * vv) / (1 - gamma**2)
     vt = (v_star - gamma * vv) / np.sqrt(1 - gamma**2)

@@ -102,6 +102,25 @@ def test_stored_networks_by_standard_errors(activation, capsys, deviation):
     deviation("giant_step.stepped_features", f"stored, d = 300 and 600, {activation}", scores, 0, 1)
 
 
+@pytest.mark.parametrize("activation", ["odd", "relu"])
+@pytest.mark.parametrize("name", ["train", "test"])
+def test_the_isotropic_bulk_is_an_approximation(activation, name):
+    scores = {"full": [], "isotropic": []}
+    for p in NETWORKS:
+        if (p["sigma"] == "relu") != (activation == "relu") or not p["balanced_signs"]:
+            continue
+        for bulk, z in scores.items():
+            model = stepped_features(stored_setting(p), stored_setting(p).step, bulk)
+            for d, simulated in p["sim"].items():
+                found = getattr(spiked_losses(model, *stored_ratios(p), d=int(d)), name)
+                z.append((simulated[name]["mean"] - found) / simulated[name]["se"])
+    full, isotropic = (np.sqrt(np.mean(np.square(z))) for z in scores.values())
+    print(f"{activation}, {name}: rms z {full:.2f}, with the isotropic bulk {isotropic:.2f}")
+    # The ranges of the page on what was checked.
+    assert 1.0 < full < 1.4
+    assert 2.0 < isotropic < 3.15
+
+
 @pytest.mark.parametrize(
     ("name", "labels"), [("tanh", (0, 1, 2**-0.5)), ("relu", (0.3, 1.0)), ("gelu", (0, 1, 0, 0.3))]
 )

@@ -11,11 +11,13 @@ import pytest
 
 from onestep_lib import Setting, random_features, signed_spectrum, simulate, spiked_features
 from onestep_lib.activations import Activation
+from onestep_lib.data import sample_batch, sample_direction
 from onestep_lib.giant_step import giant_step, stepped_features
+from onestep_lib.network import features, initial_network
 from onestep_lib.one_curve import nearest_setting, one_step, readout_nodes, stepped_vocabulary
 from onestep_lib.spiked_resolvent import Bulk
 from onestep_lib.staircase import finite_staircase
-from onestep_lib.step import exact_spike, label_moments, slope_moments
+from onestep_lib.step import exact_spike, label_moments, slope_moments, take_steps
 from onestep_lib.sweeps import BEYOND, CHUNK, ONE_CURVE, sweep_chunk, sweep_setting
 
 DATA = Path(__file__).parent / "data"
@@ -210,12 +212,13 @@ def blurred_vocabulary(step):
 def blurred_spectrum(labels, noise, alpha):
     """The spectrum of H-hat read on a grid of h at a small height above the axis."""
     law = signed_spectrum.label_law(labels, noise)
-    power = labels.power + noise**2
+    moments = label_moments(labels, noise, 1 / alpha)
+    power = moments.power
     unit = np.sqrt(power / alpha)
     scale, reach = 0.147 * unit, 7.5 * unit + 3 * np.sqrt(power)
     h = scale * np.sinh(np.linspace(1, -1, 4001) * np.arcsinh(reach / scale))
     forms = signed_spectrum._continued_forms(law, alpha, -h - 5e-4j * (scale + np.abs(h)))
-    columns = np.vstack([signed_spectrum._directions(labels, noise, alpha, *forms[:4]).T, forms[4]])
+    columns = np.vstack([signed_spectrum._directions(moments, *forms[:4]).T, forms[4]])
     masses = columns.imag / np.pi * np.abs(np.gradient(h))
     masses = np.vstack([masses, masses[0] * h, masses[0] * h**2])
     w, vv, vt, tt, wd, wh, whh = np.add.reduceat(masses, np.arange(0, 4001, 40), axis=1)
@@ -435,6 +438,21 @@ def test_the_page_has_the_numbers_beside_the_theory():
         shown = [f"{x:.3f}".replace("-", "−") for x in [test[0], *(test[1:] - test[0])]]
         assert rows.pop(key) == shown
     assert len(rows) == len(BEYOND)
+
+
+def test_a_second_step_goes_back():
+    """Half of n^0.3 overshoots on its batch, where <b, x_i> holds phi y_i besides the signal."""
+    s = sweep_setting(BEYOND["two steps"])
+    eta, shares = float(s.steps[1]), []
+    for rng in np.random.default_rng(0).spawn(4):
+        network, direction = initial_network(s, rng), sample_direction(s.d, rng)
+        X, y = sample_batch(s, s.n, direction, rng)
+        (stepped,) = take_steps(network, X, y, eta)
+        moved = features(stepped.weights, X, s.activation) - features(network.weights, X, s.activation)
+        second = X.T @ (y - moved @ network.readout) / s.n
+        shares.append(second @ stepped.direction / (stepped.direction @ stepped.direction))
+    print(f"the second direction is {np.mean(shares):.2f} of the first, scatter {np.std(shares, ddof=1):.2f}")
+    assert np.mean(shares) == pytest.approx(-0.9, abs=4 * np.std(shares, ddof=1) / 2)
 
 
 @pytest.mark.slow
