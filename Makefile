@@ -39,19 +39,19 @@ book: $(VENV)/book ## build the site; chapters run again when they or the librar
 	@echo "The book is built. Open file://$(START)"
 
 test: $(VENV)/test book ## the checks that decide: library, chapters, site, style
-	$(BIN)/python tests/suites.py test
+	$(BIN)/python tests/tools/suites.py test
 
 check: $(VENV)/test book ## the long checks: slow tests, every chapter in a real JupyterLab
-	$(BIN)/python tests/suites.py check
+	$(BIN)/python tests/tools/suites.py check
 
-bench: $(VENV)/test ## measure speed and memory, as a table in tests/bench/RESULTS.md
-	$(BIN)/python tests/bench/run.py
+bench: $(VENV)/test ## measure speed and memory, as a table in tests/BENCHMARKS.md
+	$(BIN)/python tests/tools/bench.py
 
 deviations: $(VENV)/test ## how far every formula is off, as the tests find it, in tests/DEVIATIONS.md
-	$(BIN)/python tests/deviations.py --slow
+	$(BIN)/python tests/tools/deviations.py --slow
 
 lint: $(VENV)/test ## style and spelling
-	$(BIN)/python tests/suites.py lint
+	$(BIN)/python tests/tools/suites.py lint
 
 format: $(VENV)/test ## rewrite code in the project's style
 	$(BIN)/ruff check --fix .

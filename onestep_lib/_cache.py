@@ -12,7 +12,11 @@ from types import ModuleType
 import numpy as np
 from joblib import Memory
 
-__all__ = ["memory", "values_of", "version_of"]
+__all__ = [
+    "memory",
+    "values_of",
+    "version_of",
+]
 
 
 def _location() -> Path:

@@ -7,7 +7,9 @@ from functools import lru_cache
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_thread"]
+__all__ = [
+    "one_thread",
+]
 
 
 @lru_cache(maxsize=1)

@@ -19,15 +19,18 @@ import numpy as np
 from scipy.special import erf, expit, ndtr
 
 from onestep_lib._checks import check_count, check_vector
-from onestep_lib.hermite import (
-    ScalarFunction,
-    evaluate,
-    gaussian_quadrature,
-    hermite_coefficients,
-    hermite_series,
-)
+from onestep_lib.hermite import hermite_coefficients, hermite_series
+from onestep_lib.quadrature import ScalarFunction, evaluate, gaussian_quadrature
 
-__all__ = ["ACTIVATIONS", "TARGETS", "Activation", "Target", "activation", "centred", "target"]
+__all__ = [
+    "ACTIVATIONS",
+    "TARGETS",
+    "Activation",
+    "Target",
+    "activation",
+    "centred",
+    "target",
+]
 
 _TAIL = 13.0
 
@@ -260,7 +263,6 @@ ACTIVATIONS: dict[str, Activation] = {
     )
 }
 """The named activations. A prefix "centred " subtracts the mean: "centred relu"."""
-
 TARGETS: dict[str, Target] = {
     entry.name: entry
     for entry in (

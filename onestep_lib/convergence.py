@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["ConvergenceError"]
+__all__ = [
+    "ConvergenceError",
+]
 
 
 class ConvergenceError(ArithmeticError):

@@ -25,8 +25,7 @@ overlap_moment           E <w, b>^(2k) for a random unit vector w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.polynomial import hermite_e
@@ -34,13 +33,12 @@ from numpy.typing import ArrayLike
 from scipy.special import factorial
 
 from onestep_lib._checks import check_count, check_real, check_vector
+from onestep_lib.quadrature import ScalarFunction, evaluate, gaussian_quadrature
 
 __all__ = [
     "MAX_ORDER",
     "conditional_mean",
     "correlated_mean",
-    "gaussian_mean",
-    "gaussian_quadrature",
     "hermite",
     "hermite_coefficients",
     "hermite_powers",
@@ -49,14 +47,6 @@ __all__ = [
     "monomial_to_hermite",
     "overlap_moment",
 ]
-
-ScalarFunction = Callable[[np.ndarray], np.ndarray]
-
-# The Gaussian weight is below 1e-42 beyond 14, and panels of length 1/2 with 16 nodes integrate
-# every function that is analytic within 0.5 of the axis to machine precision.
-_RANGE = 14.0
-_PANEL = 0.5
-_NODES = 16
 
 MAX_ORDER = 150
 """Highest degree of every function that divides by k!: 171! is beyond double precision."""
@@ -135,52 +125,6 @@ def monomial_to_hermite(order: int) -> np.ndarray:
             m = (p - i) // 2
             table[p, i] = factorial(p) / (2.0**m * factorial(m) * factorial(i))
     return table
-
-
-@lru_cache(maxsize=64)
-def _quadrature(kinks: tuple[float, ...], shift: float) -> tuple[np.ndarray, np.ndarray]:
-    panels = np.arange(-_RANGE, _RANGE + _PANEL / 2, _PANEL) + shift
-    inside = [kink for kink in kinks if abs(kink) < _RANGE]
-    edges = np.unique(np.concatenate([panels, inside]))
-    points, weights = np.polynomial.legendre.leggauss(_NODES)
-    half = np.diff(edges)[:, None] / 2
-    nodes = ((edges[:-1] + edges[1:])[:, None] / 2 + half * points).ravel()
-    mass = (half * weights).ravel() * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
-    nodes.setflags(write=False)
-    mass.setflags(write=False)
-    return nodes, mass
-
-
-def gaussian_quadrature(kinks: Sequence[float] = (), shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    r"""Nodes and weights with :math:`\sum_i w_if(z_i)=\mathbb E f(Z)`, :math:`Z\sim N(0,1)`.
-
-    Composite Gauss-Legendre on [-14, 14], with a panel boundary at every kink or jump of f.
-
-    Parameters
-    ----------
-    kinks : sequence of float
-        Points where f or one of its derivatives jumps.
-    shift : float
-        Moves the other panels; an integral that notices has a kink that is not listed.
-
-    Returns
-    -------
-    nodes, weights : ndarray, read-only
-        At least 12 digits for functions that are analytic between the kinks, of polynomial growth.
-    """
-    return _quadrature(tuple(check_vector("kinks", kinks).tolist()), float(shift))
-
-
-def gaussian_mean(function: ScalarFunction, kinks: Sequence[float] = ()) -> float:
-    r"""Return :math:`\mathbb E f(Z)` for standard Gaussian Z; `kinks` as in `gaussian_quadrature`.
-
-    Raises
-    ------
-    ValueError
-        If the function returns NaN, an infinite value or an array of another shape.
-    """
-    nodes, weights = gaussian_quadrature(kinks)
-    return float(weights @ evaluate(function, nodes))
 
 
 def hermite_coefficients(function: ScalarFunction, order: int, kinks: Sequence[float] = ()) -> np.ndarray:
@@ -279,19 +223,3 @@ def overlap_moment(k: int, d: ArrayLike) -> np.ndarray:
         raise ValueError(f"d must be >= 1, got {d!r}")
     factors = [(2 * i + 1) / (d + 2 * i) for i in range(check_count("k", k, minimum=0))]
     return np.prod(np.broadcast_arrays(np.ones_like(d), *factors), axis=0)
-
-
-def evaluate(function: ScalarFunction, points: np.ndarray, name: str = "function") -> np.ndarray:
-    """Return function(points), or raise if the values are not finite or have another shape."""
-    values = np.asarray(function(points), dtype=np.float64)
-    if values.shape != points.shape:
-        raise ValueError(
-            f"{name} must return one value for each point: got shape {values.shape} for points of "
-            f"shape {points.shape}"
-        )
-    if not np.all(np.isfinite(values)):
-        bad = np.flatnonzero(~np.isfinite(values))[0]
-        raise ValueError(
-            f"{name} must return finite values, got {values.flat[bad]} at {points.flat[bad]:.6g}"
-        )
-    return values

@@ -48,11 +48,20 @@ from onestep_lib._checks import (
 from onestep_lib.activations import Activation, Target
 from onestep_lib.activations import activation as as_activation
 from onestep_lib.activations import target as as_target
-from onestep_lib.hermite import ScalarFunction
-from onestep_lib.inputs import INPUTS, THEORY_INPUTS
+from onestep_lib.experiment.inputs import INPUTS
+from onestep_lib.quadrature import ScalarFunction
 
-__all__ = ["INPUTS", "OUTPUTS", "READOUTS", "ROWS", "Losses", "Setting"]
+__all__ = [
+    "OUTPUTS",
+    "READOUTS",
+    "ROWS",
+    "THEORY_INPUTS",
+    "Losses",
+    "Setting",
+]
 
+THEORY_INPUTS = ("gaussian", "spherical")
+"""The distributions that the theories cover."""
 ROWS = ("gaussian", "spherical")
 READOUTS = ("gaussian", "signs")
 OUTPUTS = ("centred", "scaled", "raw")
@@ -82,7 +91,7 @@ class Setting:
     step : float or sequence of float
         The step size eta >= 0 (0: random features); a sequence shares its draws.
     rows, readout, inputs, output : str
-        One of ``ROWS``, ``READOUTS``, ``INPUTS`` (:mod:`onestep_lib.inputs`) and ``OUTPUTS``.
+        One of ``ROWS``, ``READOUTS``, ``INPUTS`` (:mod:`onestep_lib.experiment.inputs`) and ``OUTPUTS``.
     fresh : bool
         Fit the second layer on a batch of its own; False reuses the gradient's batch (simulated only).
     updates : int

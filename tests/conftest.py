@@ -1,7 +1,7 @@
 """The fixture `deviation`: how far a formula is from another way to the same numbers.
 
 Tests call it beside their assertion. It does nothing unless ONESTEP_DEVIATIONS names a file, to which each
-call then adds a line; `tests/deviations.py` makes the table `tests/DEVIATIONS.md` of them.
+call then adds a line; `tests/tools/deviations.py` makes the table `tests/DEVIATIONS.md` of them.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from onestep_lib.explorers import Bars, Dots, Explorer, HLine, Line, Panel, Readout, Slider, VLine, tabulate
+from onestep_lib.figures import Bars, Dots, Explorer, HLine, Line, Panel, Readout, Slider, VLine, tabulate
 
 X = np.linspace(0.1, 4, 60)
 RIDGE = Slider("ridge", np.logspace(-3, 1, 9), label="penalty λ", initial=0.1)

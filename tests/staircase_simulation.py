@@ -11,10 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from onestep_lib.data import sample_direction, sample_inputs
-from onestep_lib.network import features, initial_network
+from onestep_lib.experiment import (
+    feature_matrix,
+    initial_network,
+    measured_spike,
+    sample_direction,
+    sample_inputs,
+)
 from onestep_lib.settings import Setting
-from onestep_lib.step import Spike, measured_spike
+from onestep_lib.small_step.gradient import Spike
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,8 @@ def draw_problem(s: Setting, directions: int, rng: np.random.Generator) -> Probl
     both = np.vstack([betas, bs / np.linalg.norm(bs, axis=1, keepdims=True)]).T
     (clean, kappa), (test_clean, test_kappa) = (np.hsplit(inputs @ both, 2) for inputs in (X, test_X))
     return Problem(
-        features(W, X, s.activation),
-        features(W, test_X, s.activation),
+        feature_matrix(W, X, s.activation),
+        feature_matrix(W, test_X, s.activation),
         s.target(clean) + s.noise * rng.standard_normal(clean.shape),
         s.target(test_clean),
         kappa,

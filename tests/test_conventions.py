@@ -15,9 +15,14 @@ from onestep_lib.conventions import (
     problem_in,
     setting_from,
 )
-from onestep_lib.data import sample_batch, sample_direction
-from onestep_lib.network import features, gradient_step, initial_network
-from onestep_lib.ridge import ridge_path
+from onestep_lib.experiment import (
+    feature_matrix,
+    gradient_step,
+    initial_network,
+    ridge_path,
+    sample_batch,
+    sample_direction,
+)
 
 SETTING = Setting(
     n=120, d=40, N=60, activation="tanh", target=(0, 1, 0.5), noise=0.4, ridge=0.3, step=0.7, output="scaled"
@@ -98,7 +103,7 @@ def literal_fit(convention, problem, F, y, d):
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_the_second_layer_written_as_in_the_paper(convention, deviation):
     setting, network, X, y, X2, y2 = draw(convention)
-    F = features(gradient_step(network, X, y, setting.step, "scaled").weights, X2, setting.activation)
+    F = feature_matrix(gradient_step(network, X, y, setting.step, "scaled").weights, X2, setting.activation)
     if convention == "mei":
         # Their rows have length sqrt(d), divided by sqrt(d) in the activation.
         theta = np.sqrt(setting.d) * network.weights

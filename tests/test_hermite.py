@@ -119,7 +119,9 @@ def test_coefficients_of_a_series_come_back(coefficients):
 def test_gaussian_moments(p, deviation):
     found, size = h.gaussian_mean(lambda z: z**p), math.sqrt(gaussian_moment(2 * p))
     assert found == pytest.approx(gaussian_moment(p), rel=1e-13, abs=1e-10)
-    deviation("hermite.gaussian_mean", "exact moments, to degree 30", found, gaussian_moment(p), scale=size)
+    deviation(
+        "quadrature.gaussian_mean", "exact moments, to degree 30", found, gaussian_moment(p), scale=size
+    )
 
 
 def test_mean_of_analytic_function():

@@ -4,39 +4,40 @@ import numpy as np
 import pytest
 
 from onestep_lib import Losses, Setting, simulate
-from onestep_lib.batch_spectrum import batch_spectrum, spectral_bulk
-from onestep_lib.conditional_gaussian import conditional_gaussian_features
-from onestep_lib.data import sample_batch, sample_direction
-from onestep_lib.gaussian_equivalence import resolvent
-from onestep_lib.giant_step import grouped_rows, stepped_features
-from onestep_lib.marchenko_pastur import bulk_means
-from onestep_lib.network import (
+from onestep_lib.experiment import (
     Network,
-    features,
+    SteppedNetwork,
+    conditional_gaussian_features,
+    distribution_distance,
+    feature_matrix,
     first_layer_gradient,
+    gaussian_equivalent_features,
+    gradient_direction,
     gradient_step,
     gradient_steps,
     initial_network,
-    residual,
-)
-from onestep_lib.one_curve import stepped_vocabulary
-from onestep_lib.outliers import measured_outliers
-from onestep_lib.ridge import ridge_path, streamed_ridge_path
-from onestep_lib.signed_spectrum import signed_spectrum, tilted_bulk
-from onestep_lib.spectra import distribution_distance, feature_law, marchenko_pastur_density
-from onestep_lib.spectrum import spectral_density
-from onestep_lib.spiked_features import SpikedFeatures, solve_spiked, spiked_losses
-from onestep_lib.spikes import power_basis, sample_side, spike_error, spike_level, spike_matrix
-from onestep_lib.step import (
-    Spike,
-    SteppedNetwork,
-    gradient_direction,
-    label_moments,
+    measured_outliers,
     rank_one_error,
-    slope_moments,
+    residual,
+    ridge_path,
+    sample_batch,
+    sample_direction,
+    spike_error,
+    streamed_ridge_path,
     take_steps,
 )
-from onestep_lib.surrogates import gaussian_equivalent_features
+from onestep_lib.large_step.batch_signed import signed_covariance, signed_spectrum
+from onestep_lib.large_step.batch_squared import squared_covariance, squared_resolvents
+from onestep_lib.large_step.one_curve import stepped_vocabulary
+from onestep_lib.large_step.stepped_model import grouped_rows, stepped_features
+from onestep_lib.no_step.density import spectral_density
+from onestep_lib.no_step.gaussian_equivalence import resolvent_traces
+from onestep_lib.no_step.laws import feature_law
+from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_density, marchenko_pastur_means
+from onestep_lib.small_step.gradient import Spike, label_moments, slope_moments
+from onestep_lib.small_step.spikes import power_basis, sample_side, spike_level, spike_matrix
+from onestep_lib.spiked_features.losses import solve_spiked, spiked_losses
+from onestep_lib.spiked_features.model import SpikedModel
 
 S = Setting(n=20, d=6, N=8, activation="softplus", step=1.0, noise=0.2)
 RNG = np.random.default_rng(0)
@@ -44,11 +45,11 @@ NETWORK, BETA = initial_network(S, RNG), sample_direction(S.d, RNG)
 X, Y = sample_batch(S, S.n, BETA, RNG)
 (STEPPED,) = take_steps(NETWORK, X, Y, 1.0)
 GRADIENT = first_layer_gradient(NETWORK, X, Y)
-F = features(NETWORK.weights, X, NETWORK.activation)
+F = feature_matrix(NETWORK.weights, X, NETWORK.activation)
 KAPPA, LAW = X[:, 0], feature_law(S)
 PARTS = NETWORK.weights, NETWORK.readout, NETWORK.activation
-SPIKED = SpikedFeatures(S.activation, np.ones(1), np.ones(1), S.target)
-RESOLVENT = resolvent(0.5, 0.5, 0.1, 0.3, 0.2)
+SPIKED = SpikedModel(S.activation, np.ones(1), np.ones(1), S.target)
+RESOLVENT = resolvent_traces(0.5, 0.5, 0.1, 0.3, 0.2)
 
 # A call with one wrong argument, and the error.
 WRONG = {
@@ -88,7 +89,7 @@ WRONG = {
         "network must be of the class Network, got Setting",
     ),
     "features: a name": (
-        lambda: features(NETWORK.weights, X, "tanh"),
+        lambda: feature_matrix(NETWORK.weights, X, "tanh"),
         TypeError,
         "sigma must be of the class Activation, got 'tanh'",
     ),
@@ -266,12 +267,12 @@ WRONG = {
         "law must be of the class Law, got None",
     ),
     "bulk_means: shapes": (
-        lambda: bulk_means([1.0, 2.0], [1.0, 2.0, 3.0]),
+        lambda: marchenko_pastur_means([1.0, 2.0], [1.0, 2.0, 3.0]),
         ValueError,
         r"v, c must broadcast to one shape, got v \(2,\), c \(3,\)",
     ),
     "resolvent: shapes": (
-        lambda: resolvent([0.5, 1.0], 0.5, [0.1, 0.2, 0.3], 0.3, 0.2),
+        lambda: resolvent_traces([0.5, 1.0], 0.5, [0.1, 0.2, 0.3], 0.3, 0.2),
         ValueError,
         r"must broadcast to one shape, got phi \(2,\), psi \(\), ridge \(3,\)",
     ),
@@ -281,12 +282,12 @@ WRONG = {
         r"phi must be one number, got \[0\.5, 1\.0\]",
     ),
     "batch_spectrum: alpha": (
-        lambda: batch_spectrum(S.target, 0.2, None, np.ones(2)),
+        lambda: squared_resolvents(S.target, 0.2, None, np.ones(2)),
         TypeError,
         "alpha must be one real number, got None",
     ),
-    "spectral_bulk: strengths": (
-        lambda: spectral_bulk(S.target, 0.2, 2.0, [0.0]),
+    "squared_covariance: strengths": (
+        lambda: squared_covariance(S.target, 0.2, 2.0, [0.0]),
         ValueError,
         r"strengths must not be empty or all 0, got \[0\.0\]",
     ),
@@ -295,8 +296,8 @@ WRONG = {
         ValueError,
         r"alpha must be one number, got \[1\.0\]",
     ),
-    "tilted_bulk: lengths": (
-        lambda: tilted_bulk(S.target, 0.2, 2.0, [0.1, 0.2], [0.1]),
+    "signed_covariance: lengths": (
+        lambda: signed_covariance(S.target, 0.2, 2.0, [0.1, 0.2], [0.1]),
         ValueError,
         r"strengths must be a 1-D array of length 2, got shape \(1,\)",
     ),
@@ -320,8 +321,8 @@ WRONG = {
         TypeError,
         "step must be one real number, got None",
     ),
-    "SpikedFeatures: alignment": (
-        lambda: SpikedFeatures(S.activation, np.ones(1), np.ones(1), S.target, alignment=None),
+    "SpikedModel: alignment": (
+        lambda: SpikedModel(S.activation, np.ones(1), np.ones(1), S.target, alignment=None),
         TypeError,
         "alignment must be one real number, got None",
     ),

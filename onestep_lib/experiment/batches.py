@@ -1,0 +1,55 @@
+r"""Inputs, target directions and labelled batches.
+
+A batch is n rows x_i with labels y_i = sigma_*(<beta_*, x_i>) + noise eps_i, in the conventions of
+:mod:`onestep_lib.settings`; the input distributions are those of :mod:`onestep_lib.experiment.inputs`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onestep_lib._checks import check_count, check_generator, check_unit_vector
+from onestep_lib.experiment.inputs import INPUTS
+from onestep_lib.settings import Setting
+
+__all__ = [
+    "sample_batch",
+    "sample_direction",
+    "sample_inputs",
+]
+
+
+def sample_direction(d: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw a target direction beta_* uniformly on the unit sphere, shape (d,)."""
+    direction = check_generator(rng).standard_normal(check_count("d", d))
+    return direction / np.linalg.norm(direction)
+
+
+def sample_inputs(setting: Setting, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw `count` inputs of the setting's distribution, shape (count, d)."""
+    return INPUTS[setting.inputs](check_count("count", count), setting.d, check_generator(rng))
+
+
+def sample_batch(
+    setting: Setting, count: int, direction: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw a labelled batch for one target direction.
+
+    Parameters
+    ----------
+    setting : Setting
+    count : int
+        Number of samples.
+    direction : ndarray, shape (d,)
+        The unit vector beta_*.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    X : ndarray, shape (count, d)
+    y : ndarray, shape (count,)
+    """
+    direction = check_unit_vector("direction", direction, setting.d)
+    X = sample_inputs(setting, count, rng)
+    y = setting.target(X @ direction)
+    return X, y + setting.noise * rng.standard_normal(count)

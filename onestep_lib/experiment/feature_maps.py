@@ -1,0 +1,49 @@
+"""Feature maps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from onestep_lib.experiment.network import Network
+from onestep_lib.settings import OUTPUTS, Setting
+
+__all__ = [
+    "one_step_map",
+    "require_covered",
+]
+
+FeatureMap = Callable[[Network, np.ndarray, np.random.Generator], np.ndarray]
+# The mark of `one_step_map`: functions and partials carry attributes, and keep them in worker processes.
+_MARK = "one_step_outputs"
+
+
+def one_step_map(features: FeatureMap, outputs: Sequence[str] = OUTPUTS) -> FeatureMap:
+    """Mark a feature map that describes the network after exactly one step, and return it.
+
+    Parameters
+    ----------
+    features : callable
+        (network, X, rng) -> F, one sample a row.
+    outputs : sequence of str
+        What the residual may subtract, see :mod:`onestep_lib.settings`.
+    """
+    setattr(features, _MARK, tuple(outputs))
+    return features
+
+
+def require_covered(features: FeatureMap, setting: Setting) -> None:
+    """Raise if the feature map is marked by `one_step_map` and does not describe the setting's network."""
+    outputs = getattr(features, _MARK, None)
+    if outputs is None:
+        return
+    if setting.updates > 1:
+        raise ValueError(
+            f"updates must be 1 for features that describe the network after one step, got {setting.updates}"
+        )
+    if np.any(setting.steps) and setting.output not in outputs:
+        allowed = " or ".join(map(repr, outputs))
+        raise ValueError(
+            f"output must be {allowed} for features that describe such a step, got {setting.output!r}"
+        )

@@ -1,0 +1,73 @@
+r"""The two-layer network and its one gradient step.
+
+The network is :math:`f(x)=a^\top\sigma(Wx)`. Its first layer takes one full-batch step on half the mean
+squared error; with the residual r of :mod:`onestep_lib.settings` the negative gradient is
+
+.. math:: G=\frac1n\big[(a\,r^\top)\circ\sigma'(WX^\top)\big]X,\qquad W_1=W_0+\eta\,G .
+
+(Moniri et al., arXiv 2310.07891, section 2; Ba et al., arXiv 2205.01445, section 2.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from onestep_lib._checks import check_generator, check_instance, check_matrix, check_vector
+from onestep_lib.activations import Activation
+from onestep_lib.settings import Setting
+
+__all__ = [
+    "Network",
+    "feature_matrix",
+    "initial_network",
+]
+
+
+@dataclass(frozen=True)
+class Network:
+    """A two-layer network.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (N, d)
+        The first layer W, one neuron a row.
+    readout : ndarray, shape (N,)
+        The second layer a.
+    activation : Activation
+    """
+
+    weights: np.ndarray
+    readout: np.ndarray
+    activation: Activation
+
+    def __post_init__(self) -> None:
+        weights = check_matrix("weights", self.weights)
+        readout = check_vector("readout", self.readout, weights.shape[0])
+        check_instance("activation", self.activation, Activation)
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "readout", readout)
+
+
+def feature_matrix(weights: np.ndarray, X: np.ndarray, sigma: Activation) -> np.ndarray:
+    r"""Return :math:`F=\sigma(XW^\top)`, shape (n, N); no factor :math:`1/\sqrt N`."""
+    check_instance("sigma", sigma, Activation)
+    weights = check_matrix("weights", weights)
+    X = check_matrix("X", X, weights.shape[1])
+    return sigma(X @ weights.T)
+
+
+def initial_network(setting: Setting, rng: np.random.Generator) -> Network:
+    """Draw the network at initialisation (rows and readout as the setting says)."""
+    check_generator(rng)
+    weights = rng.standard_normal((setting.N, setting.d))
+    if setting.rows == "gaussian":
+        weights /= np.sqrt(setting.d)
+    else:
+        weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+    if setting.readout == "gaussian":
+        readout = rng.standard_normal(setting.N)
+    else:
+        readout = rng.choice([-1.0, 1.0], size=setting.N)
+    return Network(weights, readout / np.sqrt(setting.N), setting.activation)

@@ -1,0 +1,101 @@
+r"""What a network has learned, seen along the target's direction.
+
+The learned function f depends on all of x; its average over a bin of :math:`z=\langle\beta_*,x\rangle` can be
+drawn beside the target :math:`\sigma_*(z)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onestep_lib._checks import check_count, check_generator, check_vector
+from onestep_lib.experiment.batches import sample_inputs
+from onestep_lib.experiment.network import feature_matrix
+from onestep_lib.experiment.ridge import ridge_path
+from onestep_lib.experiment.simulation import Draws
+from onestep_lib.settings import Setting
+
+__all__ = [
+    "Profile",
+    "learned_profile",
+]
+
+
+@dataclass(frozen=True)
+class Profile:
+    r"""Means of the learned function in bins of z = <beta_*, x>.
+
+    Parameters
+    ----------
+    centres : ndarray, shape (bins,)
+        Middles of the bins.
+    mean, se : ndarray, shape setting.shape + (bins,)
+        Mean over repeats of the bin's average of f, and its standard error.
+    """
+
+    centres: np.ndarray
+    mean: np.ndarray
+    se: np.ndarray
+
+
+def learned_profile(
+    setting: Setting, rng: np.random.Generator, edges: ArrayLike, repeats: int = 4, test_size: int = 5000
+) -> Profile:
+    """Average the fitted network over bins of the target's projection.
+
+    Parameters
+    ----------
+    setting : Setting
+        Steps and penalties may be paths; they share their draws, as in `onestep_lib.simulate`.
+    rng : numpy.random.Generator
+    edges : array_like, shape (bins + 1,)
+        Increasing edges of the bins.
+    repeats : int
+        Independent repeats, at least 2.
+    test_size : int
+        Inputs a repeat over which f is averaged; every bin must receive one.
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    ValueError
+        If the edges do not increase, or a bin stays empty.
+    """
+    check_generator(rng)
+    check_count("repeats", repeats, minimum=2)
+    check_count("test_size", test_size)
+    edges = check_vector("edges", edges)
+    if edges.size < 2 or np.any(np.diff(edges) <= 0):
+        raise ValueError(f"edges must be two or more increasing numbers, got {edges!r}")
+    draws = np.stack([_one_profile(setting, child, edges, test_size) for child in rng.spawn(repeats)])
+    error = draws.std(axis=0, ddof=1) / np.sqrt(repeats)
+    return Profile((edges[:-1] + edges[1:]) / 2, draws.mean(axis=0), error)
+
+
+def _one_profile(setting: Setting, rng: np.random.Generator, edges: np.ndarray, test_size: int) -> np.ndarray:
+    """Bin averages of f for one repeat, shape setting.shape + (bins,)."""
+    streams = Draws(setting, rng)
+    X, y = streams.ridge_batch
+    inputs = sample_inputs(setting, test_size, streams.test)
+    bins = np.digitize(inputs @ streams.direction, edges) - 1
+    member = (bins == np.arange(edges.size - 1)[:, None]).astype(float)
+    counts = member.sum(axis=1)
+    if not counts.all():
+        empty = int(np.argmin(counts))
+        raise ValueError(
+            f"edges leave the bin [{edges[empty]:.3g}, {edges[empty + 1]:.3g}] empty with test_size = "
+            f"{test_size}: use wider bins or more inputs"
+        )
+    rows = []
+    for network in streams.networks():
+        F = feature_matrix(network.weights, X, network.activation)
+        coefficients = ridge_path(F, y, np.atleast_1d(setting.ridges)).coefficients
+        fitted = feature_matrix(network.weights, inputs, network.activation) @ coefficients
+        rows.append((member @ fitted / counts[:, None]).T)
+    return np.stack(rows).reshape(*setting.shape, edges.size - 1)

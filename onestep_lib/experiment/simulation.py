@@ -1,0 +1,180 @@
+r"""The simulator: draw the experiment of a `Setting`, fit it, and return its losses.
+
+Each repeat draws a target direction, a network, a gradient batch, a ridge batch and test data from its
+own child of the Generator, so repeats are independent, do not depend on `jobs`, and share their draws
+across step sizes and penalties (differences along a path are then paired).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+
+import numpy as np
+from joblib import Parallel, delayed
+from tqdm.auto import tqdm
+
+from onestep_lib._checks import check_count, check_generator
+from onestep_lib.experiment.batches import sample_batch, sample_direction, sample_inputs
+from onestep_lib.experiment.feature_maps import FeatureMap, require_covered
+from onestep_lib.experiment.network import Network, initial_network
+from onestep_lib.experiment.ridge import RidgePath, ridge_path, streamed_ridge_path
+from onestep_lib.experiment.steps import gradient_steps, take_steps
+from onestep_lib.experiment.surrogates import FEATURE_MAPS
+from onestep_lib.settings import Losses, Setting
+
+__all__ = [
+    "Draws",
+    "simulate",
+    "simulate_spectrum",
+]
+
+_CHUNK = 2048
+# The largest feature matrix that is kept whole (numbers; 256 MB).
+_HELD = 2**25
+
+
+def simulate(
+    setting: Setting,
+    rng: np.random.Generator,
+    repeats: int = 8,
+    features: str | FeatureMap = "network",
+    test_size: int | None = None,
+    jobs: int = 1,
+    progress: bool = False,
+) -> Losses:
+    """Simulate the losses of a setting, with standard errors over independent repeats.
+
+    Parameters
+    ----------
+    setting : Setting
+    rng : numpy.random.Generator
+    repeats : int
+        Independent repeats, at least 2.
+    features : str or callable
+        A name in `onestep_lib.experiment.surrogates.FEATURE_MAPS`, or a feature map of the same signature. One that
+        `onestep_lib.experiment.feature_maps.one_step_map` marks is refused for the settings that it does not describe.
+    test_size : int, optional
+        Number of test inputs a repeat (default: the larger of 2000 and 2n). They are streamed, and the
+        step sizes taken one by one, so that memory grows with neither. The label noise enters the test
+        loss by its exact variance.
+    jobs : int
+        Worker processes (joblib).
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Losses
+        In the normalisation of :mod:`onestep_lib.settings`, with the repeats in ``draws``.
+    """
+    check_generator(rng)
+    check_count("repeats", repeats, minimum=2)
+    check_count("jobs", jobs)
+    feature_map = _feature_map(features, setting)
+    size = max(2000, 2 * setting.n) if test_size is None else check_count("test_size", test_size)
+    tasks = (delayed(_repeat)(setting, child, feature_map, size) for child in rng.spawn(repeats))
+    results = Parallel(n_jobs=jobs, return_as="generator")(tasks)
+    bar = tqdm(results, total=repeats, desc="simulate", unit="repeat", disable=not progress)
+    return Losses.from_draws(np.stack(list(bar)))
+
+
+def simulate_spectrum(
+    setting: Setting, rng: np.random.Generator, features: str | FeatureMap = "network"
+) -> np.ndarray:
+    """Return the eigenvalues of F F^T/n for one draw of the setting (one step), ascending, shape (n,)."""
+    check_generator(rng)
+    if setting.steps.ndim:
+        raise ValueError(f"step must be one number for a spectrum, got {setting.step!r}")
+    streams = Draws(setting, rng)
+    network = next(streams.networks())
+    F = _feature_map(features, setting)(network, streams.ridge_batch[0], streams.noise)
+    return np.linalg.eigvalsh(F @ F.T / setting.n)
+
+
+def _feature_map(features: str | FeatureMap, setting: Setting) -> FeatureMap:
+    if not callable(features) and not (isinstance(features, str) and features in FEATURE_MAPS):
+        raise ValueError(
+            f"features must be one of {', '.join(map(repr, FEATURES))} or a feature map, got {features!r}"
+        )
+    feature_map = features if callable(features) else FEATURE_MAPS[features]
+    require_covered(feature_map, setting)
+    return feature_map
+
+
+class Draws:
+    """The independent draws of one repeat."""
+
+    def __init__(self, setting: Setting, rng: np.random.Generator) -> None:
+        # One stream a purpose: changing one of them (a longer test set, a larger step) leaves the
+        # others as they were.
+        direction, self._network, self._gradient, ridge, self.test, self.noise = rng.spawn(6)
+        self.setting = setting
+        self.direction = sample_direction(setting.d, direction)
+        self.ridge_batch = sample_batch(setting, setting.n, self.direction, ridge)
+
+    def networks(self) -> Iterator[Network]:
+        """The network after each step size."""
+        setting = self.setting
+        network = initial_network(setting, self._network)
+        steps = np.atleast_1d(setting.steps)
+        if not steps.any():
+            yield from (network for _ in steps)
+            return
+        if setting.fresh:
+            X, y = sample_batch(setting, setting.n, self.direction, self._gradient)
+        else:
+            X, y = self.ridge_batch
+        if setting.updates == 1:
+            yield from take_steps(network, X, y, steps, setting.output)
+        else:
+            yield from (
+                gradient_steps(network, X, y, step, setting.updates, setting.output) for step in steps
+            )
+
+
+def _repeat(
+    setting: Setting, rng: np.random.Generator, feature_map: FeatureMap, test_size: int
+) -> np.ndarray:
+    """Return train, test and objective of one repeat, shape (3,) + setting.shape."""
+    streams = Draws(setting, rng)
+    losses = [_losses(streams, network, feature_map, test_size) for network in streams.networks()]
+    return np.stack(losses, axis=1).reshape(3, *setting.shape)
+
+
+def _losses(streams: Draws, network: Network, feature_map: FeatureMap, test_size: int) -> np.ndarray:
+    """The three losses of one network of the repeat, shape (3, penalties)."""
+    setting, ridges = streams.setting, np.atleast_1d(streams.setting.ridges)
+    # Test inputs, and the noise of a feature map, are the same after every step size: paths stay paired.
+    # They are drawn again each time, so that one network at a time is in memory.
+    noise, inputs = deepcopy(streams.noise), deepcopy(streams.test)
+    path = _fit(network, feature_map, noise, *streams.ridge_batch, ridges)
+    missed = np.zeros(ridges.size)
+    for start in range(0, test_size, _CHUNK):
+        X = sample_inputs(setting, min(_CHUNK, test_size - start), inputs)
+        clean = setting.target(X @ streams.direction)
+        missed += np.sum((clean[:, None] - feature_map(network, X, noise) @ path.coefficients) ** 2, axis=0)
+    return np.stack([path.train, missed / test_size + setting.noise**2, path.objective])
+
+
+def _fit(
+    network: Network,
+    feature_map: FeatureMap,
+    noise: np.random.Generator,
+    X: np.ndarray,
+    y: np.ndarray,
+    ridges: np.ndarray,
+) -> RidgePath:
+    """Ridge on the network's features; a feature matrix too large to hold comes in blocks, twice."""
+    if y.size <= network.readout.size or y.size * network.readout.size <= _HELD:
+        return ridge_path(feature_map(network, X, noise), y, ridges)
+    starts = range(0, y.size, _CHUNK)
+    streams = [deepcopy(noise), noise]
+
+    def blocks() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        stream = streams.pop(0)
+        for start in starts:
+            rows = slice(start, start + _CHUNK)
+            yield feature_map(network, X[rows], stream), y[rows]
+
+    return streamed_ridge_path(blocks, ridges)

@@ -1,0 +1,122 @@
+"""Spike maps."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from scipy.special import factorial
+
+from onestep_lib._checks import check_count
+from onestep_lib.experiment.feature_maps import FeatureMap, one_step_map
+from onestep_lib.experiment.network import Network, feature_matrix
+from onestep_lib.experiment.steps import SteppedNetwork
+from onestep_lib.hermite import hermite
+from onestep_lib.small_step.spikes import ABSENT, SPIKED_OUTPUTS, power_basis
+
+__all__ = [
+    "infinite_spike_features",
+    "measured_widening",
+    "spike_features",
+    "spike_terms",
+]
+
+
+def _rows(network: SteppedNetwork, level: int, widened: bool) -> np.ndarray:
+    """Rows k = 1, ..., l of `power_basis`, shape (l, l + 1)."""
+    return power_basis(level, measured_widening(network) if widened else 0.0)[1:]
+
+
+def _powers(network: SteppedNetwork, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The polynomials of kappa whose coordinates are the rows, at the inputs, shape (n, len(rows))."""
+    level = rows.shape[1] - 1
+    # Without labels there is no direction, and a spike of size 0.
+    kappa = X @ network.direction / (np.linalg.norm(network.direction) or 1.0)
+    return (rows / np.sqrt(factorial(np.arange(level + 1))) @ hermite(level, kappa)).T
+
+
+def measured_widening(network: SteppedNetwork) -> float:
+    """q of one draw, from the lengths of its rows."""
+    length, start = (np.sum(w**2, axis=1) for w in (network.weights, network.initial.weights))
+    weight = network.readout**2
+    along = (network.activation.c1 * network.step) ** 2 * (network.direction @ network.direction)
+    if along == 0:
+        return 0.0
+    return float(weight @ (length - start) / (along * weight @ weight)) - 1
+
+
+def spike_terms(
+    network: SteppedNetwork, X: np.ndarray, level: int, widened: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The two sides of the spikes k = 1, ..., l: shapes (n, l) and (N, l)."""
+    sigma, orders = network.activation, np.arange(1, level + 1)
+    c = sigma.coefficients(level)
+    size = c[1] * network.step * np.linalg.norm(network.direction)
+    neurons = c[1:] * network.readout[:, None] ** orders
+    return size**orders * _powers(network, X, _rows(network, level, widened)), neurons
+
+
+def _spiked(
+    network: Network, X: np.ndarray, rng: np.random.Generator, level: int, widened: bool
+) -> np.ndarray:
+    if not isinstance(network, SteppedNetwork):
+        return feature_matrix(network.weights, X, network.activation)
+    base = feature_matrix(network.initial.weights, X, network.activation)
+    samples, neurons = spike_terms(network, X, level, widened)
+    return base + samples @ neurons.T
+
+
+def spike_features(level: int, widened: bool = False) -> FeatureMap:
+    r"""Return the feature map of F_l for ``simulate(..., features=spike_features(l))``.
+
+    Before a step F_l is F_0.
+
+    Parameters
+    ----------
+    level : int
+        The number of spikes l >= 1.
+    widened : bool
+        Use the spikes of the exact step, with the widening q measured on the rows of the draw.
+    """
+    return one_step_map(partial(_spiked, level=check_count("level", level), widened=widened), SPIKED_OUTPUTS)
+
+
+def _infinitely_spiked(
+    network: Network, X: np.ndarray, rng: np.random.Generator, level: int, widened: bool
+) -> np.ndarray:
+    if not isinstance(network, SteppedNetwork) or network.step == 0 or not network.direction.any():
+        raise ValueError("step must be > 0, on labels not all 0: without a step there is no direction")
+    if np.ptp(np.abs(network.readout)) == 0:
+        raise ValueError("readout must be 'gaussian' for infinite spikes: those of signs share one vector")
+    base = feature_matrix(network.initial.weights, X, network.activation)
+    c, orders = network.activation.coefficients(level), np.arange(1, level + 1)
+    present = np.abs(c[1:]) > ABSENT
+    if not present[0]:
+        raise ValueError(
+            f"activation must have c_1 != 0: the gradient of {network.activation.name!r} has no spike"
+        )
+    basis, _ = np.linalg.qr(network.readout[:, None] ** orders[present])
+    # Ridge charges nothing for a column of infinite scale. Orthonormal columns (in the population) need a
+    # scale of 1e3 for 8 digits; a larger one would drown the bulk in its rounding.
+    rows = _rows(network, level, widened)[present]
+    mix = np.linalg.inv(np.linalg.cholesky(rows @ rows.T))
+    free = 1e3 * _powers(network, X, rows) @ mix.T
+    return np.hstack([base - (base @ basis) @ basis.T, free])
+
+
+def infinite_spike_features(level: int, widened: bool = False) -> FeatureMap:
+    r"""Return the feature map of the limit of infinite spikes, for ``simulate``.
+
+    The columns :math:`\kappa^{\circ k}`, k = 1, ..., l, become free of penalty, and F_0 loses its part
+    along :math:`a^{\circ k}`: the exact limit of ridge regression on F_l as every spike grows. Powers with
+    c_k = 0 have no spike. The step size does not matter, but must be positive; the readout is Gaussian, since
+    the powers of signs share one vector.
+
+    Parameters
+    ----------
+    level, widened
+        As in `spike_features`.
+    """
+    return one_step_map(
+        partial(_infinitely_spiked, level=check_count("level", level), widened=widened), SPIKED_OUTPUTS
+    )

@@ -1,0 +1,193 @@
+"""Steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onestep_lib._checks import (
+    check_choice,
+    check_count,
+    check_instance,
+    check_matrix,
+    check_nonnegative,
+    check_number,
+    check_path,
+    check_same_length,
+    check_vector,
+)
+from onestep_lib.experiment.network import Network, feature_matrix
+from onestep_lib.settings import OUTPUTS
+
+__all__ = [
+    "SteppedNetwork",
+    "first_layer_gradient",
+    "gradient_direction",
+    "gradient_step",
+    "gradient_steps",
+    "residual",
+    "take_steps",
+]
+
+
+@dataclass(frozen=True)
+class SteppedNetwork(Network):
+    """A network after one gradient step, with what the step started from.
+
+    Parameters
+    ----------
+    weights, readout, activation
+        As in `onestep_lib.experiment.network.Network`; the weights are W_1.
+    initial : Network
+        The network before the step.
+    direction : ndarray, shape (d,)
+        The direction b = X^T r/n of its batch.
+    step : float
+        The step size eta.
+    """
+
+    initial: Network
+    direction: np.ndarray
+    step: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_instance("initial", self.initial, Network)
+        direction = check_vector("direction", self.direction, self.weights.shape[1])
+        object.__setattr__(self, "direction", direction)
+        check_number("step", self.step, check_nonnegative)
+
+
+def gradient_direction(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
+    r"""Return :math:`b=X^\top r/n`, shape (d,), r the residual of `onestep_lib.experiment.steps.residual`.
+
+    For a centred network :eq:`eq-batch-direction`.
+    """
+    X = check_matrix("X", X)
+    return X.T @ residual(network, X, y, output) / X.shape[0]
+
+
+def take_steps(
+    network: Network, X: np.ndarray, y: np.ndarray, steps: ArrayLike, output: str = "centred"
+) -> Iterator[SteppedNetwork]:
+    """Yield the network after a step of each size, from one gradient of one batch.
+
+    Parameters
+    ----------
+    network : Network
+    X : ndarray, shape (n, d)
+    y : ndarray, shape (n,)
+    steps : array_like
+        Step sizes eta >= 0.
+    output : {"centred", "scaled", "raw"}
+
+    Yields
+    ------
+    SteppedNetwork
+    """
+    gradient = first_layer_gradient(network, X, y, output)
+    direction = gradient_direction(network, X, y, output)
+    for step in np.atleast_1d(check_path("steps", steps)):
+        weights = network.weights + step * gradient
+        yield SteppedNetwork(weights, network.readout, network.activation, network, direction, float(step))
+
+
+# Samples treated at once: memory stays N x 4096 for any batch.
+_BLOCK = 4096
+
+
+def first_layer_gradient(
+    network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred"
+) -> np.ndarray:
+    r"""Return :math:`G=\frac1n[(a\,r^\top)\circ\sigma'(WX^\top)]X`, the exact negative gradient.
+
+    For ``output="raw"`` this is minus the gradient in W of :math:`\frac1{2n}|y-\sigma(XW^\top)a|^2`.
+    For ``"scaled"`` the output is divided by :math:`\sqrt N` and the gradient multiplied by it, so that
+    the step size means the same in all three cases. For ``"centred"`` the initial output is subtracted
+    from the network, and the residual at initialisation is y.
+
+    Parameters
+    ----------
+    network : Network
+    X : ndarray, shape (n, d)
+    y : ndarray, shape (n,)
+    output : {"centred", "scaled", "raw"}
+        What the residual subtracts from y, see :mod:`onestep_lib.settings`.
+
+    Returns
+    -------
+    ndarray, shape (N, d)
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, or the activation has no useful slope (a step function).
+    """
+    check_instance("network", network, Network)
+    check_choice("output", output, OUTPUTS)
+    slope = network.activation.require_slope()
+    X = check_matrix("X", X, network.weights.shape[1])
+    y = check_vector("y", y)
+    check_same_length("y", y, "X", X)
+    total = np.zeros_like(network.weights)
+    for start in range(0, y.size, _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        preactivations = X[rows] @ network.weights.T
+        r = y[rows]
+        if output != "centred":
+            r = r - _initial_output(network, preactivations, output)
+        # Row j is (a_j/n) sum_i r_i sigma'(w_j.x_i) x_i: one product after scaling the slopes by r.
+        slopes = slope(preactivations)
+        slopes *= r[:, None] / y.size
+        total += slopes.T @ X[rows]
+    return network.readout[:, None] * total
+
+
+def residual(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
+    """Return the residual r at initialisation, shape (n,): what the gradient is taken of.
+
+    Parameters are those of `first_layer_gradient`.
+    """
+    check_instance("network", network, Network)
+    check_choice("output", output, OUTPUTS)
+    X = check_matrix("X", X, network.weights.shape[1])
+    y = check_vector("y", y, X.shape[0])
+    return y if output == "centred" else y - _initial_output(network, X @ network.weights.T, output)
+
+
+def _initial_output(network: Network, preactivations: np.ndarray, output: str) -> np.ndarray:
+    raw = network.activation(preactivations) @ network.readout
+    return raw if output == "raw" else raw / np.sqrt(network.readout.size)
+
+
+def gradient_step(
+    network: Network, X: np.ndarray, y: np.ndarray, step: float, output: str = "centred"
+) -> Network:
+    r"""Return the network with :math:`W_1=W_0+\eta G`, G from `first_layer_gradient`."""
+    eta = check_number("step", step, check_nonnegative)
+    check_instance("network", network, Network)
+    weights = network.weights + eta * first_layer_gradient(network, X, y, output)
+    return replace(network, weights=weights)
+
+
+def gradient_steps(
+    network: Network, X: np.ndarray, y: np.ndarray, step: float, updates: int, output: str = "centred"
+) -> Network:
+    r"""Return the network after several steps of size eta on one batch.
+
+    The readout stays as it is. For ``output="centred"`` the network's output is that of its weights minus
+    that of the initial ones, so that the residual of step k is :math:`y-(f_k-f_0)`.
+    """
+    check_count("updates", updates)
+    check_choice("output", output, OUTPUTS)
+    check_instance("network", network, Network)
+    initial = feature_matrix(network.weights, X, network.activation) @ network.readout
+    for update in range(updates):
+        labels = y
+        if output == "centred" and update:
+            labels = y + initial - feature_matrix(network.weights, X, network.activation) @ network.readout
+        network = gradient_step(network, X, labels, step, output)
+    return network

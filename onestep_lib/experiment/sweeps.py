@@ -1,0 +1,160 @@
+r"""Long simulations whose results are stored: the one-curve table, and where the theory stops.
+
+.. code-block:: console
+
+   python -m onestep_lib.experiment.sweeps one-curve tests/data/one_curve.json
+   python -m onestep_lib.experiment.sweeps beyond tests/data/beyond.json
+
+simulate the true network (`onestep_lib.simulate`) at step 0 and over the step sizes of a case's
+``exponents``, :math:`\log\eta/\log n`, for every case of `ONE_CURVE` (what the theory covers) and `BEYOND`
+(inputs that are not Gaussian, one batch used twice, several steps), and write means and standard errors. A
+case runs in chunks of ten repeats; finished chunks are kept in the library's cache folder
+(``ONESTEP_CACHE``), so that a killed run goes on where it stopped. Chunk k of a case draws from
+``numpy.random.default_rng([seed, k])`` and can be repeated alone (`sweep_chunk`).
+
+Changes are differences to step 0 repeat by repeat, which share their draws. The theory beside a case of
+`BEYOND` is that of `onestep_lib.large_step.one_curve.nearest_setting`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from tqdm.auto import tqdm
+
+from onestep_lib._cache import memory
+from onestep_lib.activations import Activation
+from onestep_lib.experiment.simulation import simulate
+from onestep_lib.settings import Setting
+
+__all__ = [
+    "BEYOND",
+    "CHUNK",
+    "ONE_CURVE",
+    "SWEEPS",
+    "sweep_chunk",
+    "sweep_row",
+    "sweep_setting",
+]
+
+CHUNK = 10
+_EXPONENTS = (0.0, 0.2, 0.35, 0.45, 0.55, 0.62, 0.7, 0.8)
+_FEW = (0.3, 0.5, 0.62)
+LOSSES = ("train", "test", "objective")
+_HE12 = (0.0, 1.0, 2**-0.5)
+_SMALL = {"n": 800, "d": 400, "N": 600, "exponents": _EXPONENTS}
+_LARGE = {"n": 1600, "d": 800, "N": 1200, "exponents": _EXPONENTS}
+_ODD = {"activation": "tanh", "target": (0.0, 1.0, 0.0, 0.3), "noise": 0.3, "ridge": 0.02}
+_RELU = {"activation": "centred relu", "target": _HE12, "noise": 0.3, "ridge": 0.02}
+_SOFTPLUS = {"activation": "centred softplus", "target": _HE12, "noise": 0.3, "ridge": 0.02}
+_MIXED = {"activation": "mixed", "target": _HE12, "noise": 0.5, "ridge": 0.1}
+ONE_CURVE: dict[str, dict[str, Any]] = {
+    "tanh-800": {**_SMALL, **_ODD, "repeats": 240, "seed": 11},
+    "relu-800": {**_SMALL, **_RELU, "repeats": 240, "seed": 12},
+    "softplus-800": {**_SMALL, **_SOFTPLUS, "repeats": 200, "seed": 13},
+    "mixed-800": {**_SMALL, **_MIXED, "repeats": 200, "seed": 14},
+    "tanh-1600": {**_LARGE, **_ODD, "repeats": 60, "seed": 15},
+    "relu-1600": {**_LARGE, **_RELU, "repeats": 60, "seed": 16},
+}
+"""The cases of the one-curve table: fields of `onestep_lib.Setting`, repeats and seed."""
+_BESIDE = {**_SMALL, **_RELU, "exponents": _FEW, "repeats": 60}
+_DIGITS = {**_BESIDE, "n": 80, "d": 40, "N": 60, "repeats": 400}
+BEYOND: dict[str, dict[str, Any]] = {
+    "gaussian": {**_BESIDE, "seed": 21},
+    "spherical": {**_BESIDE, "inputs": "spherical", "seed": 22},
+    "rademacher": {**_BESIDE, "inputs": "rademacher", "seed": 23},
+    "uniform": {**_BESIDE, "inputs": "uniform", "seed": 24},
+    "student": {**_BESIDE, "inputs": "student", "seed": 25},
+    "correlated": {**_BESIDE, "inputs": "correlated", "seed": 26},
+    "gaussian, d = 40": {**_DIGITS, "seed": 27},
+    "digits, d = 40": {**_DIGITS, "inputs": "digits", "seed": 28},
+    "same batch": {**_BESIDE, "fresh": False, "seed": 29},
+    "two steps": {**_BESIDE, "updates": 2, "seed": 30},
+    "four steps": {**_BESIDE, "updates": 4, "seed": 31},
+}
+"""The cases beside the theory: one assumption is given up in each."""
+SWEEPS = {"one-curve": ONE_CURVE, "beyond": BEYOND}
+"""The sweeps by name."""
+
+
+def _mixed(x: np.ndarray) -> np.ndarray:
+    return np.tanh(x) + 0.3 * (np.exp(-np.square(x) / 2) - 2**-0.5)
+
+
+def _mixed_slope(x: np.ndarray) -> np.ndarray:
+    return 1 - np.tanh(x) ** 2 - 0.3 * x * np.exp(-np.square(x) / 2)
+
+
+def sweep_setting(case: dict[str, Any]) -> Setting:
+    """Return the setting of a case; its first step size is 0, and several updates share a step size."""
+    fields = {key: value for key, value in case.items() if key not in ("exponents", "repeats", "seed")}
+    if fields["activation"] == "mixed":
+        fields["activation"] = Activation("mixed", _mixed, (), _mixed_slope)
+    steps = np.append(0.0, float(fields["n"]) ** np.array(case["exponents"]))
+    return Setting(**fields, step=steps / fields.get("updates", 1))
+
+
+def sweep_chunk(case: dict[str, Any], chunk: int) -> np.ndarray:
+    """Simulate chunk k of a case: shape (10, 3, step sizes), order train, test, objective."""
+    rng = np.random.default_rng([case["seed"], chunk])
+    return np.asarray(simulate(sweep_setting(case), rng, CHUNK).draws)
+
+
+@memory.cache
+def _kept_chunk(case: dict[str, Any], chunk: int) -> np.ndarray:
+    return sweep_chunk(case, chunk)
+
+
+def sweep_row(case: dict[str, Any], draws: np.ndarray) -> dict[str, Any]:
+    """Return a case's entry of the table from its draws."""
+    levels, changes = draws[:, :, 0], draws[:, :, 1:] - draws[:, :, :1]
+    row: dict[str, Any] = {**case, "level": {}, "change": {}}
+    for key, level, change in zip(LOSSES, levels.T, np.moveaxis(changes, 1, 0), strict=True):
+        row["level"][key] = _mean_and_error(level)
+        row["change"][key] = [_mean_and_error(column) for column in change.T]
+    return row
+
+
+def _mean_and_error(values: np.ndarray) -> dict[str, float]:
+    return {"mean": float(values.mean()), "se": float(values.std(ddof=1) / np.sqrt(values.size))}
+
+
+def write_table(sweep: str, path: Path, names: list[str], jobs: int) -> None:
+    """Simulate cases of a sweep and write them into the table at `path`, one after the other."""
+    from onestep_lib import __version__
+
+    table = json.loads(path.read_text()) if path.exists() else {"cases": {}}
+    table["command"] = f"python -m onestep_lib.experiment.sweeps {sweep} {path.as_posix()}"
+    table["library"] = __version__
+    for name in names:
+        case = SWEEPS[sweep][name]
+        tasks = [delayed(_kept_chunk)(case, chunk) for chunk in range(case["repeats"] // CHUNK)]
+        results = Parallel(n_jobs=jobs, return_as="generator")(tasks)
+        chunks = list(tqdm(results, total=len(tasks), desc=name, unit="chunk"))
+        table["cases"][name] = sweep_row(case, np.concatenate(chunks))
+        path.write_text(json.dumps(table, indent=1) + "\n")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line of the module's docstring."""
+    parser = argparse.ArgumentParser(
+        prog="python -m onestep_lib.experiment.sweeps", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument("sweep", choices=list(SWEEPS))
+    parser.add_argument("path", type=Path, help="the JSON file to write")
+    parser.add_argument("--cases", nargs="+", metavar="CASE", help="some of the sweep's cases")
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args(arguments)
+    names = options.cases or list(SWEEPS[options.sweep])
+    if unknown := [name for name in names if name not in SWEEPS[options.sweep]]:
+        parser.error(f"--cases must be among {list(SWEEPS[options.sweep])}, got {unknown}")
+    write_table(options.sweep, options.path, names, options.jobs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,345 @@
+"""Figures with sliders that live on a page without a kernel.
+
+An `Explorer` is plain HTML: Python computes every curve for every position of the sliders, draws the
+first picture itself as SVG and ships the rest as packed integers; a small script puts the curves of
+the chosen position in place. It shows the same on the website, in JupyterLab and in a saved HTML
+file, and remains a finished figure where scripts do not run. ::
+
+    ridge = Slider("ridge", np.logspace(-3, 1, 25), label="penalty λ", initial=0.1)
+    psi = np.linspace(0.1, 4, 120)
+    curve = tabulate(lambda value: test_error(psi, value), ridge)          # (25, 120)
+    Explorer(
+        "Double descent",
+        sliders=[ridge],
+        panels=[Panel([Line(psi, curve, label="theory", sliders="ridge")], "N/n", "test error",
+                      alt="The test error peaks where N = n; a larger penalty removes the peak.")],
+        readouts=[Readout("smallest error", curve.min(axis=1), sliders="ridge")],
+    )
+
+`live` runs a simulation behind sliders where there is a kernel, and leaves a picture elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from importlib import resources
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onestep_lib._checks import check_choice
+from onestep_lib.figures import svg
+from onestep_lib.figures.look import COLOURS, DARK_COLOURS
+from onestep_lib.figures.series import Bars, Column, Mark, Series, numbers
+from onestep_lib.figures.sliders import Slider, value_text
+
+__all__ = [
+    "Explorer",
+    "Panel",
+    "Readout",
+]
+
+MAX_BYTES = 150_000
+"""Largest HTML of one explorer: a page must stay light."""
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One pair of axes.
+
+    Parameters
+    ----------
+    series : sequence of Line, Dots, Bars, VLine, HLine
+        Drawn in this order.
+    x_label, y_label : str
+        Names of the axes, symbols in Unicode.
+    alt : str
+        What a reader who does not see the picture should know, in one or two sentences.
+    x_scale, y_scale : {"linear", "log"}
+    x_limits, y_limits : pair of float, optional
+        By default the range of all values over all positions, so that axes never move.
+    title : str
+        Above the axes, when there are several panels.
+    """
+
+    series: Sequence[Series]
+    x_label: str
+    y_label: str
+    alt: str
+    x_scale: str = "linear"
+    y_scale: str = "linear"
+    x_limits: tuple[float, float] | None = None
+    y_limits: tuple[float, float] | None = None
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        for item in self.series:
+            if not isinstance(item, Series):
+                raise TypeError(f"series must hold Line, Dots, Bars, VLine or HLine, got {item!r}")
+        check_choice("x_scale", self.x_scale, ("linear", "log"))
+        check_choice("y_scale", self.y_scale, ("linear", "log"))
+        if not self.alt.strip():
+            raise ValueError(f"alt must describe the panel in words, got {self.alt!r}")
+        _ = self.x_axis, self.y_axis
+
+    @cached_property
+    def x_axis(self) -> svg.Axis:
+        """The horizontal axis."""
+        limits = _limits("x_limits", self.x_limits, self.x_scale, self._values(horizontal=True))
+        return svg.Axis(self.x_scale, *limits, svg.LEFT, svg.RIGHT)
+
+    @cached_property
+    def y_axis(self) -> svg.Axis:
+        """The vertical axis; a histogram on a linear one includes zero."""
+        values = self._values(horizontal=False)
+        if any(isinstance(item, Bars) for item in self.series) and self.y_scale == "linear":
+            values = np.append(values, 0.0)
+        limits = _limits("y_limits", self.y_limits, self.y_scale, values)
+        return svg.Axis(self.y_scale, *limits, svg.BOTTOM, svg.TOP)
+
+    def _values(self, horizontal: bool) -> np.ndarray:
+        columns = [pair for item in self.series for pair in item.columns().items()]
+        values = [v.ravel() for name, v in columns if (name in ("x", "edges")) == horizontal]
+        return np.concatenate([np.empty(0), *values])
+
+    def marks(self, sliders: Sequence[Slider]) -> list[Mark]:
+        """Marks of all series, placed on the axes."""
+        marks = []
+        for order, item in enumerate(self.series):
+            placed = {
+                name: _placed(name, values, item.sliders, sliders, self)
+                for name, values in item.columns().items()
+            }
+            marks += item.marks(placed, self.y_axis, order)
+        return marks
+
+
+@dataclass(frozen=True, eq=False)
+class Readout:
+    """A number that follows the sliders: values of shape (len(slider), ...), or texts."""
+
+    label: str
+    values: ArrayLike
+    sliders: str | Sequence[str] = ()
+    format: str = "{:.3g}"
+
+    def texts(self, sliders: Sequence[Slider]) -> tuple[np.ndarray, tuple[int, ...]]:
+        """Formatted values and the indices of the sliders they follow."""
+        follow, sizes = _followed(self.sliders, sliders)
+        values = np.asarray(self.values)
+        if values.shape != sizes:
+            raise ValueError(
+                f"values of the readout {self.label!r} must have shape {sizes}, got {values.shape}"
+            )
+        texts = [value_text(value, self.format) for value in values.ravel().tolist()]
+        return np.array(texts).reshape(sizes), follow
+
+
+@dataclass(frozen=True, eq=False)
+class Explorer:
+    """A figure with sliders; as the last value of a notebook cell it is shown.
+
+    Parameters
+    ----------
+    title : str
+    sliders : sequence of Slider
+    panels : sequence of Panel
+        All of them follow the same sliders.
+    readouts : sequence of Readout
+    caption : str
+        Below the figure: what to try and what to see.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit the sliders, a name is unknown, or the HTML exceeds 150 kB.
+    """
+
+    title: str
+    sliders: Sequence[Slider]
+    panels: Sequence[Panel]
+    readouts: Sequence[Readout] = ()
+    caption: str = ""
+
+    def __post_init__(self) -> None:
+        names = [slider.name for slider in self.sliders]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"sliders must be one or more, of different names, got {names}")
+        if not self.panels:
+            raise ValueError("panels must hold at least one Panel, got none")
+        size = len(self._html.encode())
+        if size > MAX_BYTES:
+            raise ValueError(
+                f"the explorer {self.title!r} takes {size} bytes, more than {MAX_BYTES}: "
+                "give the sliders fewer values or the curves fewer points"
+            )
+
+    @property
+    def start(self) -> tuple[int, ...]:
+        """Positions of the sliders in the first picture."""
+        return tuple(slider.start for slider in self.sliders)
+
+    def paths(self, positions: Sequence[int]) -> list[str]:
+        """SVG paths of all marks at the sliders' positions, in the order of the page."""
+        return [mark.path(positions) for marks in self._marks for mark in marks]
+
+    def readout_texts(self, positions: Sequence[int]) -> list[str]:
+        """Read-outs at the sliders' positions, in the order of the page."""
+        tables = (readout.texts(self.sliders) for readout in self.readouts)
+        return [str(texts[tuple(positions[s] for s in follow)]) for texts, follow in tables]
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+    @cached_property
+    def _marks(self) -> list[list[Mark]]:
+        return [panel.marks(self.sliders) for panel in self.panels]
+
+    @cached_property
+    def _html(self) -> str:
+        pairs = list(zip(self.panels, self._marks, strict=True))
+        panels = "".join(_panel_html(panel, marks, self.start) for panel, marks in pairs)
+        caption = f"<figcaption>{escape(self.caption)}</figcaption>" if self.caption else ""
+        still = "; ".join(f"{s.label or s.name} = {s.texts[s.start]}" for s in self.sliders)
+        # A style element is valid in the middle of a page only inside an SVG.
+        return (
+            f'<figure class="onestep-explorer" aria-label="{escape(self.title)}">'
+            f'<svg width="0" height="0" aria-hidden="true"><style>{_style()}</style></svg>'
+            f'<p class="os-title">{escape(self.title)}</p>'
+            f'<div class="os-controls" hidden>{"".join(map(_slider_html, self.sliders))}</div>'
+            f'<p class="os-still">Shown for {escape(still)}. The sliders need JavaScript.</p>'
+            f'<div class="os-panels">{panels}</div>{self._readouts_html()}'
+            f'<script type="application/json">{self._data()}</script>{caption}</figure>'
+            f"<script>{_static('explorer.js')}</script>"
+        )
+
+    def _readouts_html(self) -> str:
+        texts = self.readout_texts(self.start)
+        rows = "".join(
+            f'<div role="listitem">{escape(readout.label)} <output>{escape(text)}</output></div>'
+            for readout, text in zip(self.readouts, texts, strict=True)
+        )
+        return f'<div class="os-readouts" role="list">{rows}</div>' if rows else ""
+
+    def _data(self) -> str:
+        readouts = [readout.texts(self.sliders) for readout in self.readouts]
+        data = {
+            "sliders": [slider.texts for slider in self.sliders],
+            "marks": [mark.packed() for marks in self._marks for mark in marks],
+            "readouts": [{"texts": t.ravel().tolist(), "sliders": s} for t, s in readouts],
+        }
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        return text.replace("<", "\\u003c")  # keeps "</script>" in a label from ending the script
+
+
+def _followed(
+    names: str | Sequence[str], sliders: Sequence[Slider]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Indices and sizes of the named sliders."""
+    names = (names,) if isinstance(names, str) else names
+    known = [slider.name for slider in sliders]
+    follow = tuple(known.index(check_choice("sliders", name, known)) for name in names)
+    return follow, tuple(len(sliders[index]) for index in follow)
+
+
+def _placed(
+    name: str,
+    values: np.ndarray,
+    names: str | Sequence[str],
+    sliders: Sequence[Slider],
+    panel: Panel,
+) -> Column:
+    """A column on its axis: values of shape (points,), or (*sizes of the sliders, points)."""
+    follow, sizes = _followed(names, sliders)
+    axis = panel.x_axis if name in ("x", "edges") else panel.y_axis
+    if values.ndim == 1:
+        return Column(axis.positions(values))
+    if values.shape[:-1] != sizes:
+        raise ValueError(
+            f"{name} varies over shape {values.shape[:-1]}, but its sliders {names!r} have {sizes} positions"
+        )
+    return Column(axis.positions(values), follow)
+
+
+def _limits(
+    name: str, given: tuple[float, float] | None, scale: str, values: np.ndarray
+) -> tuple[float, float]:
+    if given is not None:
+        low, high = numbers(name, given)
+        if not low < high or (scale == "log" and low <= 0):
+            raise ValueError(f"{name} must increase (on a log scale from above 0), got {given!r}")
+        return float(low), float(high)
+    drawn = values[np.isfinite(values) & ((scale == "linear") | (values > 0))]
+    if drawn.size == 0:
+        raise ValueError(f"{name} must be given: no value can be drawn on a {scale} scale")
+    return _padded(float(drawn.min()), float(drawn.max()), scale)
+
+
+def _padded(low: float, high: float, scale: str) -> tuple[float, float]:
+    if scale == "log":
+        factor = (high / low) ** 0.03 if high > low else 2.0
+        return low / factor, high * factor
+    room = 0.03 * (high - low) or 0.5 * abs(high) or 0.5
+    return (low if low == 0 else low - room), high + room  # what starts at zero keeps its floor
+
+
+def _slider_html(slider: Slider) -> str:
+    text = escape(slider.texts[slider.start])
+    return (
+        f'<div class="os-slider"><label><span>{escape(slider.label or slider.name)}</span>'
+        f'<input type="range" min="0" max="{len(slider) - 1}" step="1" value="{slider.start}" '
+        f'aria-valuetext="{text}" autocomplete="off" data-lm-suppress-shortcuts="true"></label>'
+        f'<output aria-live="off">{text}</output></div>'
+    )
+
+
+def _panel_html(panel: Panel, marks: Sequence[Mark], start: Sequence[int]) -> str:
+    title = f'<p class="os-panel-title">{escape(panel.title)}</p>' if panel.title else ""
+    axes = svg.frame(panel.x_axis, panel.y_axis, panel.x_label, panel.y_label)
+    curves = "".join(f'<path data-mark="" {mark.attributes} d="{mark.path(start)}"/>' for mark in marks)
+    return (
+        f'<div class="os-panel">{title}<svg role="img" aria-label="{escape(panel.alt)}" '
+        f'viewBox="0 0 {_svg.WIDTH} {_svg.HEIGHT}">{axes}{_svg.window(curves)}</svg>'
+        f"{_legend_html(panel)}</div>"
+    )
+
+
+def _legend_html(panel: Panel) -> str:
+    """A swatch for every labelled series, drawn by the marks of the series itself."""
+    rows = []
+    for order, item in enumerate(panel.series):
+        if item.label:
+            marks = item.swatch(order)
+            swatch = "".join(f'<path {mark.attributes} d="{mark.path(())}"/>' for mark in marks)
+            rows.append(
+                f'<div role="listitem"><svg viewBox="0 0 680 320" aria-hidden="true">{swatch}</svg>'
+                f"{escape(item.label)}</div>"
+            )
+    return f'<div class="os-legend" role="list">{"".join(rows)}</div>' if rows else ""
+
+
+def _style() -> str:
+    light = _properties(COLOURS)
+    dark = _properties(DARK_COLOURS)
+    classes = "".join(f".os-{name}{{--os-c:var(--os-{name})}}" for name in COLOURS)
+    return (
+        f".onestep-explorer{{{light}}}"
+        f'html[data-theme="dark"] .onestep-explorer,'
+        f'body[data-jp-theme-light="false"] .onestep-explorer{{{dark}}}'
+        f"{classes}{_static('explorer.css')}"
+    )
+
+
+def _properties(colours: dict[str, str]) -> str:
+    return ";".join(f"--os-{name}:{value}" for name, value in colours.items())
+
+
+def _static(name: str) -> str:
+    """A file of the package, without the indentation and comments that a page need not carry."""
+    text = (resources.files("onestep_lib") / "static" / name).read_text(encoding="utf-8")
+    text = text[text.index("*/") + 2 :]
+    return "\n".join(line.strip() for line in text.splitlines() if line.strip())

@@ -1,0 +1,98 @@
+"""Sliders that stop at given values, and tables of a function over all their positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from onestep_lib._checks import check_choice, check_real
+from onestep_lib.figures.svg import number_text
+
+__all__ = [
+    "Slider",
+    "tabulate",
+    "value_text",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Slider:
+    """A slider that stops at given values.
+
+    Parameters
+    ----------
+    name : str
+        The name by which series and read-outs say that they follow it; for `live`, the name of
+        the argument.
+    values : sequence of float or of str
+        Where it stops, in order.
+    label : str
+        What the reader sees, by default the name. Symbols in Unicode: "penalty λ".
+    initial : float or str, optional
+        First position, one of `values` (of numbers, the nearest); by default the middle one.
+    format : str
+        How a number is written, as for `str.format`.
+    """
+
+    name: str
+    values: Sequence[float] | Sequence[str] | np.ndarray
+    label: str = ""
+    initial: float | str | None = None
+    format: str = "{:.3g}"
+
+    def __post_init__(self) -> None:
+        if len(self.values) < 2:
+            raise ValueError(f"values must be two or more, got {self.values!r}")
+        if not isinstance(self.values[0], str):
+            check_real("values", self.values)
+        _ = self.start
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def start(self) -> int:
+        """Index of the first position."""
+        if self.initial is None:
+            return len(self) // 2
+        if isinstance(self.values[0], str):
+            names = [str(value) for value in self.values]
+            return names.index(check_choice("initial", self.initial, names))
+        distance = np.abs(check_real("values", self.values) - check_real("initial", self.initial))
+        return int(np.argmin(distance))
+
+    @property
+    def texts(self) -> list[str]:
+        """Every value as the reader sees it."""
+        return [value_text(value, self.format) for value in self.values]
+
+
+def value_text(value: float | str, template: str) -> str:
+    """A number by the template of its slider or read-out; a text stays as it is."""
+    return value if isinstance(value, str) else number_text(value, template)
+
+
+def tabulate(function: Callable[..., object], *sliders: Slider) -> np.ndarray:
+    """Values of a function at every position of the sliders.
+
+    Parameters
+    ----------
+    function : callable
+        Takes one value of each slider, in the order given; returns a number or an array.
+    *sliders : Slider
+
+    Returns
+    -------
+    ndarray of shape (len(slider_1), ..., *shape of one result)
+    """
+    sizes = tuple(len(slider) for slider in sliders)
+    results = []
+    for position in np.ndindex(sizes):
+        values = [slider.values[k] for slider, k in zip(sliders, position, strict=True)]
+        results.append(np.asarray(function(*values), dtype=float))
+    shapes = {result.shape for result in results}
+    if len(shapes) > 1:
+        raise ValueError(f"function must return one shape at all positions, got {sorted(shapes)}")
+    return np.stack(results).reshape(sizes + results[0].shape)

@@ -1,0 +1,43 @@
+"""Giant step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onestep_lib.large_step.stepped_model import stepped_features
+from onestep_lib.settings import Losses, Setting
+from onestep_lib.spiked_features.losses import spiked_losses
+
+__all__ = [
+    "giant_step",
+]
+
+
+def giant_step(setting: Setting, bulk: str = "full", finite_d: bool = True) -> Losses:
+    r"""Return the losses after one gradient step of a network with a readout of signs.
+
+    Valid for every step size; the interesting ones are :math:`\eta=O(\sqrt N)`.
+
+    Parameters
+    ----------
+    setting : Setting
+        With ``readout="signs"``, ``output="centred"`` or ``"scaled"``, Gaussian inputs, ridge > 0.
+    bulk : {"full", "isotropic"}
+        See `stepped_features`.
+    finite_d : bool
+        Keep the leading correction of finite d (see `onestep_lib.spiked_features.losses.spiked_losses`).
+
+    Returns
+    -------
+    Losses
+        Of the shape ``setting.shape``, in the normalisation of :mod:`onestep_lib.settings`.
+
+    Raises
+    ------
+    ValueError, ConvergenceError
+        As in `spike_map` and `onestep_lib.spiked_features.losses.spiked_losses`.
+    """
+    d = setting.d if finite_d else None
+    models = (stepped_features(setting, step, bulk) for step in np.atleast_1d(setting.steps))
+    losses = [spiked_losses(model, setting.phi, setting.psi, setting.ridges, d) for model in models]
+    return Losses.from_steps(losses, setting)

@@ -1,0 +1,207 @@
+r"""The giant step: from a network after one step of size :math:`\eta=\tilde\eta\sqrt N` to spiked features.
+
+With a readout of signs :math:`a_j=s_j/\sqrt N`, one step of size eta changes every row by an amount of
+order one,
+
+.. math:: w_j=w_j^0+\tilde\eta\,s_j\frac1n\sum_iy_i\,\sigma'(w_j^0\cdot x_i)\,x_i,\qquad
+          \tilde\eta=\eta/\sqrt N
+
+(the residual is y for ``output="centred"``, and in the limit for ``"scaled"``). Split :math:`\sigma'` into
+its mean :math:`c_1`, its linear part :math:`c'_2\,(w\cdot x)`,
+:math:`c'_2=\mathbb E[\zeta\sigma'(\zeta)]=2c_2`, and the rest. The mean moves all rows along
+:math:`\hat g=\frac1n\sum_iy_ix_i`: spikes :math:`u_j=s_jr` along :math:`v=\hat g/|\hat g|`,
+
+.. math:: r=\tilde\eta\,c_1\sqrt B,\qquad \gamma=v\cdot\theta=\frac{b_1}{\sqrt B},\qquad
+          B=b_1^2+\frac{\bar y^2}\alpha ,
+
+with :math:`\alpha=n/d`, :math:`b_1=c_{*,1}`, :math:`\bar y^2=\mathbb Ey^2`, :math:`b_0=\mathbb Ey`. The
+rest widens the bulk,
+
+.. math:: |w_j|^2\to c_\pm^2=(1\pm\tilde\eta c'_2b_0)^2
+          +\tilde\eta^2\,\mathrm{Var}(\sigma')\,\frac{\bar y^2}\alpha
+
+(derived in chapter 9; Cui et al., arXiv 2402.04980, have the same map in their normalisation). In full, a
+bulk row has the covariance
+
+.. math:: \Sigma_\pm/d,\quad\Sigma_\pm=(I\pm\tilde\eta c'_2\hat H)^2+eH,\qquad
+          e=\tilde\eta^2\,\frac{\mathrm{Var}(\sigma')-c_2'^2}\alpha,
+
+with the batch matrices :math:`\hat H` and H of :mod:`onestep_lib.large_step.batch_signed`; for :math:`c_2=0`
+:mod:`onestep_lib.large_step.batch_squared` has it in closed form.
+
+Functions
+---------
+giant_step        losses of a Setting with readout="signs"
+spike_strength    r
+spike_map         r, gamma and the bulk scales of one step size
+stepped_features  the spiked random features of one step size
+grouped_rows      the same for any readout, one group a value of it
+is_odd            whether the signs of the readout make no difference
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onestep_lib._checks import check_choice, check_nonnegative, check_number, check_vector
+from onestep_lib.activations import Activation
+from onestep_lib.large_step.batch_signed import signed_covariance
+from onestep_lib.large_step.batch_squared import squared_covariance
+from onestep_lib.large_step.row_lengths import expected_lengths
+from onestep_lib.settings import Setting
+from onestep_lib.small_step.gradient import label_moments, slope_moments
+from onestep_lib.spiked_features.model import BulkCovariance, SpikedModel
+
+__all__ = [
+    "BULKS",
+    "SpikeMap",
+    "grouped_rows",
+    "is_odd",
+    "require_signs",
+    "require_stepped",
+    "spike_map",
+    "spike_strength",
+    "stepped_features",
+]
+
+BULKS = ("full", "isotropic")
+_SIGNS = np.array([1.0, -1.0])
+
+
+@dataclass(frozen=True)
+class SpikeMap:
+    r"""What a giant step makes of the rows.
+
+    Parameters
+    ----------
+    strength : float
+        The spike r.
+    alignment : float
+        :math:`\gamma`, its overlap with the target direction.
+    scales : ndarray, shape (2,)
+        The bulk scales :math:`c_+,c_-` of the neurons with readout + and -.
+    """
+
+    strength: float
+    alignment: float
+    scales: np.ndarray
+
+
+def spike_map(setting: Setting, step: float) -> SpikeMap:
+    r"""Return r, gamma and the bulk scales after a step of size eta (formulas above).
+
+    Raises
+    ------
+    ValueError
+        If the setting has no derivative, no labels, or an output or a readout that the map does not
+        cover: it needs ``readout="signs"`` and ``output="centred"`` or ``"scaled"``.
+    """
+    require_signs(setting)
+    model = grouped_rows(setting, step, _SIGNS, [0.5, 0.5], "isotropic")
+    return SpikeMap(float(model.spikes[0]), model.alignment, np.asarray(model.scales))
+
+
+def spike_strength(setting: Setting, step: float) -> float:
+    r"""Return r, the spike of a row with :math:`a_j=1/\sqrt N`, after a step of size eta."""
+    rate = check_number("step", step, check_nonnegative) / np.sqrt(setting.N)
+    direction = label_moments(setting.target, setting.noise, setting.phi).direction
+    return float(rate * setting.activation.c1 * np.sqrt(direction))
+
+
+def require_stepped(setting: Setting) -> None:
+    """Raise unless a theory of the stepped network covers the setting, whatever its readout."""
+    setting.require_theory()
+    if setting.inputs != "gaussian":
+        raise ValueError(f"inputs must be 'gaussian' for the stepped network, got {setting.inputs!r}")
+    if setting.output == "raw":
+        raise ValueError(
+            "output must be 'centred' or 'scaled' for the stepped network, got 'raw': its residual contains "
+            "the network's own output, so that the spike is correlated with the rows"
+        )
+    setting.activation.require_slope()
+    if setting.target.second_moment + setting.noise == 0:
+        raise ValueError("target must not be 0 without noise: the gradient would vanish")
+
+
+def grouped_rows(
+    setting: Setting, step: float, z: ArrayLike, fractions: ArrayLike, bulk: str = "full"
+) -> SpikedModel:
+    r"""Return the network after one step as spiked features, one group a value of :math:`\sqrt N\,a_j`.
+
+    Parameters
+    ----------
+    setting : Setting
+    step : float
+        The step size eta.
+    z, fractions : array_like, shape (G,)
+        Values of :math:`z=\sqrt N\,a_j`, which take :math:`\pm\tilde\eta` to :math:`\tau=\eta z/\sqrt N`,
+        and the shares of the neurons that have them.
+    bulk : {"full", "isotropic"}
+        See `stepped_features`.
+    """
+    require_stepped(setting)
+    check_choice("bulk", bulk, BULKS)
+    rate = check_number("step", step, check_nonnegative) / np.sqrt(setting.N)
+    z = check_vector("z", z)
+    tau = rate * z
+    _, slope_linear, slope_variance = slope_moments(setting.activation)
+    labels = label_moments(setting.target, setting.noise, setting.phi)
+    spread = tau**2 * slope_variance * labels.power * setting.phi
+    return SpikedModel(
+        activation=setting.activation,
+        spikes=spike_strength(setting, step) * z,
+        fractions=check_vector("fractions", fractions, z.size),
+        target=setting.target,
+        alignment=labels.alignment,
+        noise=setting.noise,
+        scales=np.sqrt((1 + tau * slope_linear * setting.target.c0) ** 2 + spread),
+        row_variance=expected_lengths(setting).nu(tau),
+        bulk=_covariance(setting, tau, slope_linear, slope_variance) if bulk == "full" else None,
+    )
+
+
+def _covariance(
+    setting: Setting, tau: np.ndarray, slope_linear: float, slope_variance: float
+) -> BulkCovariance | None:
+    """The bulk covariances of the rows with the step sizes tau; None where all are the identity."""
+    # Exactly 0 for a linear activation, where rounding could leave less.
+    strengths = tau**2 * max(slope_variance - slope_linear**2, 0.0) * setting.phi
+    batch = setting.target, setting.noise, 1 / setting.phi
+    if np.any(tau) and abs(slope_linear) >= 1e-12:
+        return signed_covariance(*batch, tau * slope_linear, strengths)
+    return squared_covariance(*batch, strengths) if np.any(strengths > 1e-12) else None
+
+
+def stepped_features(setting: Setting, step: float, bulk: str = "full") -> SpikedModel:
+    r"""Return the spiked random features equivalent to the network after one giant step.
+
+    Parameters
+    ----------
+    setting : Setting
+        With ``readout="signs"``.
+    step : float
+        The step size eta.
+    bulk : {"full", "isotropic"}
+        The whole covariance of the bulk rows, or the scales :math:`c_\pm` only.
+    """
+    require_signs(setting)
+    if is_odd(setting.activation):
+        return grouped_rows(setting, step, [1.0], [1.0], bulk)
+    return grouped_rows(setting, step, _SIGNS, [0.5, 0.5], bulk)
+
+
+def require_signs(setting: Setting) -> None:
+    if setting.readout != "signs":
+        raise ValueError(
+            f"readout must be 'signs' for the giant step, got {setting.readout!r} "
+            "(see onestep_lib.large_step.one_curve for a Gaussian readout)"
+        )
+
+
+def is_odd(sigma: Activation) -> bool:
+    """Return whether sigma is odd: neurons with the readouts a and -a are then one group, up to a sign."""
+    x = np.linspace(0.05, 8, 160)
+    return bool(np.allclose(sigma(x), -sigma(-x), rtol=1e-13, atol=1e-13))

@@ -1,0 +1,149 @@
+r"""Where the eigenvalues lie: edges of the laws, the resolvent to the right of them, and empirical spectra.
+
+The edges of the bulk of F F^T/n are those of :mod:`onestep_lib.no_step.edges`.
+
+Functions
+---------
+marchenko_pastur_edges, marchenko_pastur_density   the law of X^T X/n
+weight_law               support, atom, density and distribution function of W_0^T W_0
+feature_law              the same of F F^T/n
+outer_traces          m_1, m_2, tau and their derivatives to the right of the spectrum
+operator_norm            the largest singular value of a matrix
+distribution_distance    Kolmogorov-Smirnov distance of eigenvalues to a law
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onestep_lib._checks import check_count, check_positive, check_real
+from onestep_lib.no_step.density import spectral_density
+from onestep_lib.no_step.edges import LawShape, bulk_edges
+from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_density, marchenko_pastur_edges
+from onestep_lib.settings import Setting
+
+__all__ = [
+    "FeatureLaw",
+    "Law",
+    "WeightLaw",
+    "feature_law",
+    "weight_law",
+]
+
+
+@dataclass(frozen=True)
+class Law(ABC):
+    """A law of eigenvalues: intervals with a density, and an atom at 0.
+
+    Parameters
+    ----------
+    support : ndarray, shape (K, 2)
+        The intervals that carry the density, from left to right.
+    atom : float
+        The mass at 0.
+    """
+
+    support: np.ndarray
+    atom: float
+
+    @property
+    def edge(self) -> float:
+        """The right end of the spectrum."""
+        return float(self.support[-1, 1])
+
+    @abstractmethod
+    def density(self, x: ArrayLike) -> np.ndarray:
+        """The density at points x > 0."""
+
+    def distribution(self, x: ArrayLike, points: int = 2000) -> np.ndarray:
+        """The distribution function at points x, from the density at `points` angles an interval."""
+        x = check_real("x", x)
+        angle = np.pi * (np.arange(check_count("points", points)) + 0.5) / points
+        total = np.where(x >= 0, self.atom, 0.0)
+        for low, high in self.support:
+            middle, half = (low + high) / 2, (high - low) / 2
+            # The square-root edges are smooth in the angle: the midpoint rule converges fast.
+            mass = self.density(middle - half * np.cos(angle)) * half * np.sin(angle) * np.pi / points
+            cumulative = np.concatenate([[0.0], np.cumsum(mass)])
+            at = np.arccos(np.clip((middle - x) / half, -1, 1)) * points / np.pi
+            total = total + np.interp(at, np.arange(points + 1), cumulative)
+        return total
+
+
+@dataclass(frozen=True)
+class WeightLaw(Law):
+    r"""The limiting law of the squared singular values of W_0, the d eigenvalues of :math:`W_0^\top W_0`.
+
+    Marchenko and Pastur's: N/d times that of :math:`X^\top X/N`, X with N rows. A step leaves this bulk as it
+    is and adds one outlier, the square of `onestep_lib.small_step.weights.weight_spectrum`'s.
+
+    Parameters
+    ----------
+    psi : float
+        d/N.
+    """
+
+    psi: float
+
+    def density(self, x: ArrayLike) -> np.ndarray:
+        """The density at points x > 0, from `marchenko_pastur_density`."""
+        return self.psi * marchenko_pastur_density(self.psi * check_positive("x", x), self.psi)
+
+
+def weight_law(setting: Setting) -> WeightLaw:
+    r"""Return the limiting law of the eigenvalues of :math:`W_0^\top W_0`; rows of either kind have it."""
+    psi = setting.psi
+    low, high = marchenko_pastur_edges(psi)
+    return WeightLaw(np.array([[low / psi, high / psi]]), max(0.0, 1 - 1 / psi), psi)
+
+
+@dataclass(frozen=True)
+class FeatureLaw(Law):
+    r"""The limiting law of the eigenvalues of :math:`FF^\top/n` for random features.
+
+    Parameters
+    ----------
+    phi, psi, c1_sq, nonlinear_sq : float
+        d/n, d/N, c_1^2 and c_{>1}^2.
+    """
+
+    phi: float
+    psi: float
+    c1_sq: float
+    nonlinear_sq: float
+
+    def density(self, x: ArrayLike) -> np.ndarray:
+        """The density at points x > 0, from `onestep_lib.no_step.density.spectral_density`."""
+        return spectral_density(x, self.phi, self.psi, self.c1_sq, self.nonlinear_sq)
+
+
+def feature_law(setting: Setting) -> FeatureLaw:
+    r"""Return the limiting law of :math:`FF^\top/n` at step 0, with every edge.
+
+    The constant part of the activation, and the spikes of a step, add outliers and leave this bulk as it
+    is (:mod:`onestep_lib.small_step.spikes`). Source: Silverstein and Choi (1995) for the edges.
+
+    Raises
+    ------
+    ValueError
+        If the activation is constant, or as in `Setting.require_theory`.
+    ConvergenceError
+        If an edge cannot be bracketed.
+    """
+    setting.require_theory()
+    sigma = setting.activation
+    a, b = sigma.c1**2, sigma.nonlinear_power
+    if a + b == 0:
+        raise ValueError(f"activation must not be constant, got {sigma.name!r}")
+    k = setting.n / setting.N
+    if a == 0:
+        edges = [b * (1 / np.sqrt(k) - 1) ** 2, b * (1 / np.sqrt(k) + 1) ** 2]
+    else:
+        edges = [a * edge for edge in bulk_edges(LawShape(b / a, setting.n / setting.d, k))]
+    rank = min(setting.N, setting.d) if b == 0 else setting.N
+    atom = max(0.0, 1 - rank / setting.n)
+    return FeatureLaw(np.reshape(edges, (-1, 2)), atom, setting.phi, setting.psi, a, b)

@@ -1,0 +1,101 @@
+"""Quadrature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import roots_legendre
+
+from onestep_lib._checks import check_vector
+
+__all__ = [
+    "gauss_legendre",
+    "gaussian_mean",
+    "gaussian_quadrature",
+]
+
+ScalarFunction = Callable[[np.ndarray], np.ndarray]
+# The Gaussian weight is below 1e-42 beyond 14, and panels of length 1/2 with 16 nodes integrate
+# every function that is analytic within 0.5 of the axis to machine precision.
+_RANGE = 14.0
+_PANEL = 0.5
+_NODES = 16
+
+
+@lru_cache(maxsize=64)
+def _quadrature(kinks: tuple[float, ...], shift: float) -> tuple[np.ndarray, np.ndarray]:
+    panels = np.arange(-_RANGE, _RANGE + _PANEL / 2, _PANEL) + shift
+    inside = [kink for kink in kinks if abs(kink) < _RANGE]
+    edges = np.unique(np.concatenate([panels, inside]))
+    points, weights = np.polynomial.legendre.leggauss(_NODES)
+    half = np.diff(edges)[:, None] / 2
+    nodes = ((edges[:-1] + edges[1:])[:, None] / 2 + half * points).ravel()
+    mass = (half * weights).ravel() * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
+    nodes.setflags(write=False)
+    mass.setflags(write=False)
+    return nodes, mass
+
+
+def gaussian_quadrature(kinks: Sequence[float] = (), shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    r"""Nodes and weights with :math:`\sum_i w_if(z_i)=\mathbb E f(Z)`, :math:`Z\sim N(0,1)`.
+
+    Composite Gauss-Legendre on [-14, 14], with a panel boundary at every kink or jump of f.
+
+    Parameters
+    ----------
+    kinks : sequence of float
+        Points where f or one of its derivatives jumps.
+    shift : float
+        Moves the other panels; an integral that notices has a kink that is not listed.
+
+    Returns
+    -------
+    nodes, weights : ndarray, read-only
+        At least 12 digits for functions that are analytic between the kinks, of polynomial growth.
+    """
+    return _quadrature(tuple(check_vector("kinks", kinks).tolist()), float(shift))
+
+
+def gaussian_mean(function: ScalarFunction, kinks: Sequence[float] = ()) -> float:
+    r"""Return :math:`\mathbb E f(Z)` for standard Gaussian Z; `kinks` as in `gaussian_quadrature`.
+
+    Raises
+    ------
+    ValueError
+        If the function returns NaN, an infinite value or an array of another shape.
+    """
+    nodes, weights = gaussian_quadrature(kinks)
+    return float(weights @ evaluate(function, nodes))
+
+
+def evaluate(function: ScalarFunction, points: np.ndarray, name: str = "function") -> np.ndarray:
+    """Return function(points), or raise if the values are not finite or have another shape."""
+    values = np.asarray(function(points), dtype=np.float64)
+    if values.shape != points.shape:
+        raise ValueError(
+            f"{name} must return one value for each point: got shape {values.shape} for points of "
+            f"shape {points.shape}"
+        )
+    if not np.all(np.isfinite(values)):
+        bad = np.flatnonzero(~np.isfinite(values))[0]
+        raise ValueError(
+            f"{name} must return finite values, got {values.flat[bad]} at {points.flat[bad]:.6g}"
+        )
+    return values
+
+
+@lru_cache(maxsize=16)
+def gauss_legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights; SciPy's weights are off by 3e-14 for hundreds of nodes, a Newton step mends them."""
+    x = roots_legendre(count)[0].astype(np.longdouble)
+    before, value = np.ones_like(x), x
+    for k in range(1, count):
+        before, value = value, ((2 * k + 1) * x * value - k * before) / (k + 1)
+    slope = count * (before - x * value) / (1 - x**2)
+    # The slope at the root itself: P'' = 2 x P'/(1 - x^2) where P = 0.
+    step = value / slope
+    slope -= step * 2 * x * slope / (1 - x**2)
+    x = x - step
+    return x.astype(np.float64), (2 / ((1 - x**2) * slope**2)).astype(np.float64)

@@ -1,0 +1,251 @@
+r"""Spikes in the features: what a step of size eta = n^alpha, alpha < 1/2, adds to random features.
+
+With b the gradient's direction (:mod:`onestep_lib.small_step.gradient`), kappa = X b/|b|, and powers taken entrywise,
+
+.. math:: F=F_l+o(\sqrt n),\qquad F_l=F_0+\sum_{k=1}^l(c_1\eta)^kc_k\,(Xb)^{\circ k}(a^{\circ k})^\top
+          \quad\text{for }\tfrac{l-1}{2l}<\alpha<\tfrac l{2l+2}
+
+in operator norm (Moniri et al., arXiv 2310.07891, theorem on the spikes), for a
+centred or scaled network and fresh X. F_0 has two more parts of rank one: its constant part, with right
+factor :math:`c_0+c_2(|w_j|^2-1)` (the second for Gaussian rows), and for Gaussian inputs
+:math:`g_i=(|x_i|^2-d)/\sqrt{2d}` with right factor :math:`c_2\sqrt{2/d}`.
+
+**The exact step.** The theorem takes the step's rank-one part for the whole. The rest of the gradient
+lengthens the rows (the widening q of :mod:`onestep_lib.small_step.gradient`) in proportion to the spike. It acts like one
+more, independent Gaussian in its direction, so that by a Hermite expansion the k-th spike is
+
+.. math:: (c_1\eta|b|)^kc_k\;\mathbb E_\xi(\kappa+\sqrt q\,\xi)^{k}\;(a^{\circ k})^\top,\qquad
+          \mathbb E_\xi(\kappa+\sqrt q\,\xi)^k=\sum_j\xi_{kj}(1+q)^{(k-j)/2}He_j(\kappa),
+
+:math:`x^k=\sum_j\xi_{kj}He_j(x)`: the second has :math:`\kappa^2+q`. Its constant does not vanish as n grows:
+it is a third of the second spike for relu, He_1 + He_2/sqrt 2, noise 0.5 and n = 1.7 d.
+:func:`onestep_lib.small_step.gradient.exact_spike` gives it to the theories, ``widened=True`` to the feature maps (derived
+in chapter 8; not in the papers).
+
+**One matrix holds them all.** In the basis :math:`h_q=He_q(\kappa)/\sqrt{q!}`, q = 0, ..., l, and g on the
+side of the samples, and an orthonormal one on the side of the neurons, the parts of rank one are a small
+matrix P (`spike_matrix`), and the rest of F_0 has (:mod:`onestep_lib.no_step.gaussian_equivalence`)
+
+.. math:: \lim h_p^\top Rh_q=\delta_{pq}t_q,\quad t_1=km_2,\quad t_q=km_1\ (q\ne1,\text{ and for }g),\qquad
+          M(\lambda)=(1+\tau)I+P^\top\operatorname{diag}(t)\,P .
+
+Functions
+---------
+spike_level              the l of a step size n^alpha
+spike_norms              operator norm of each spike over sqrt(n)
+spike_features, infinite_spike_features    feature maps to simulate
+spike_error              |F - F_l|/sqrt(n), measured
+power_basis              the k-th spike's polynomial of kappa
+spike_matrix             P
+sample_side              t
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import factorial, factorial2
+
+from onestep_lib._checks import check_count, check_instance, check_number, check_positive, check_vector
+from onestep_lib.hermite import monomial_to_hermite
+from onestep_lib.no_step.gaussian_equivalence import Traces
+from onestep_lib.settings import Setting
+from onestep_lib.small_step.gradient import Spike, check_widening, gradient_spike
+
+__all__ = [
+    "ABSENT",
+    "SPIKED_OUTPUTS",
+    "power_basis",
+    "sample_side",
+    "spike_level",
+    "spike_matrix",
+    "spike_norms",
+]
+
+ABSENT = 1e-12
+# The gradient of a raw network depends on W_0.
+SPIKED_OUTPUTS = ("centred", "scaled")
+
+
+def spike_level(exponent: float) -> int:
+    r"""Return the number l of spikes that a step size n^alpha raises above the bulk.
+
+    The smallest l >= 1 with alpha < l/(2l + 2) (Moniri et al., arXiv 2310.07891).
+
+    Parameters
+    ----------
+    exponent : float
+        alpha, 0 <= alpha < 1/2: at 1/2 every power counts (the giant step).
+    """
+    alpha = check_number("exponent", exponent)
+    if not 0 <= alpha < 0.5:
+        raise ValueError(f"exponent must lie in [0, 1/2), got {exponent!r}")
+    level = int(2 * alpha / (1 - 2 * alpha)) + 1
+    # The quotient may round below a whole number; at the boundary itself one more spike counts.
+    return level if alpha * (2 * level + 2) < level else level + 1
+
+
+def spike_coefficients(setting: Setting, level: int) -> np.ndarray:
+    """Return c_0, ..., c_l of the activation, rounding set to 0, shape (l + 1,)."""
+    check_count("level", level)
+    values = setting.activation.coefficients(level)
+    values[np.abs(values) < ABSENT] = 0.0
+    return values
+
+
+def require_spikes(setting: Setting, stepped: bool = False) -> None:
+    """Raise where the formulas of this module do not hold; `stepped` as in `Setting.require_theory`."""
+    setting.require_theory(stepped)
+    setting.target.require_centred()
+    if stepped or np.any(setting.steps):
+        setting.activation.require_slope()
+    if setting.output not in SPIKED_OUTPUTS:
+        raise ValueError(
+            "output must be 'centred' or 'scaled' here: the gradient of a raw network depends on W_0"
+        )
+
+
+def spike_or_limit(setting: Setting, spike: Spike | None) -> Spike:
+    """Return the spike, by default the limit for a step of rank one."""
+    if spike is None:
+        return gradient_spike(setting)
+    check_instance("spike", spike, Spike)
+    return spike
+
+
+def power_basis(level: int, widening: float = 0.0) -> np.ndarray:
+    r"""Return the coordinates of :math:`\mathbb E_\xi(\kappa+\sqrt q\,\xi)^k` in the :math:`h_j`.
+
+    Row k, column j: :math:`\xi_{kj}(1+q)^{(k-j)/2}\sqrt{j!}`.
+
+    Parameters
+    ----------
+    level : int
+        The highest power l.
+    widening : float
+        q; 0 for the plain powers of kappa.
+
+    Returns
+    -------
+    ndarray, shape (l + 1, l + 1)
+    """
+    orders = np.arange(check_count("level", level, minimum=0) + 1)
+    missing = np.maximum(orders[:, None] - orders, 0)
+    lengthened = (1 + check_widening(widening)) ** (missing / 2)
+    return monomial_to_hermite(level) * lengthened * np.sqrt(factorial(orders))
+
+
+def readout_factor(setting: Setting, level: int, readout: np.ndarray | None = None) -> np.ndarray:
+    r"""Return L with :math:`LL^\top` the moments :math:`\frac1N\sum_jz_j^{p+k}`, :math:`z=\sqrt N\,a`.
+
+    Row k holds the coordinates of :math:`z^{\circ k}/\sqrt N` in an orthonormal basis: the Hermite
+    polynomials for a Gaussian readout, 1 and z for signs, and that of a QR factorisation for a given one.
+
+    Parameters
+    ----------
+    setting : Setting
+    level : int
+        The highest power l.
+    readout : ndarray, shape (N,), optional
+        A realised readout a; by default the law of the setting's.
+
+    Returns
+    -------
+    ndarray, shape (l + 1, m)
+    """
+    if readout is not None:
+        z = np.sqrt(setting.N) * check_vector("readout", readout, setting.N)
+        return np.asarray(np.linalg.qr(np.vander(z, level + 1, increasing=True), mode="r")).T / np.sqrt(
+            setting.N
+        )
+    if setting.readout == "signs":
+        return np.eye(2)[np.arange(level + 1) % 2]
+    return power_basis(level)
+
+
+def spike_matrix(
+    setting: Setting, level: int, spike: Spike | None = None, readout: np.ndarray | None = None
+) -> np.ndarray:
+    r"""Return the matrix P of the rank-one parts at every step size.
+
+    With r = c_1 eta |b|, the coordinates :math:`\chi_{kq}` of `power_basis` and L from `readout_factor`,
+
+    .. math:: P_{q\cdot}=\sum_k\chi_{kq}\,c_kr^kN^{(1-k)/2}L_{k\cdot}\,,
+
+    with a further column that holds :math:`c_2\sqrt{2N/d}` in row 0 (Gaussian rows), and a further row
+    :math:`c_2\sqrt{2N/d}\,L_{0\cdot}` for g (Gaussian inputs); then rotated from the right, so that the
+    columns are graded by size.
+
+    Parameters
+    ----------
+    setting : Setting
+    level : int
+        The number of spikes l >= 1.
+    spike : Spike, optional
+        |b|^2 of one draw, and the widening; by default the limit for a step of rank one.
+    readout : ndarray, shape (N,), optional
+        A realised readout; by default the moments of its law. At N = 1000 they differ for l >= 2.
+
+    Returns
+    -------
+    ndarray, shape steps.shape + (l + 2, at most l + 2)
+        Rows q = 0, ..., l and g.
+
+    Raises
+    ------
+    ValueError
+        For a raw network, a target with a mean, or a step of an activation without derivative.
+    """
+    require_spikes(setting)
+    c, N = spike_coefficients(setting, level), setting.N
+    spike = spike_or_limit(setting, spike)
+    factor = readout_factor(setting, level, readout)
+    orders = np.arange(level + 1)
+    r = c[1] * np.sqrt(spike.power) * setting.steps[..., None]
+    sizes = c * np.sqrt(N) * (r / np.sqrt(N)) ** orders
+    wobble = setting.activation.c2 * np.sqrt(2 * N / setting.d)
+    # Rows 1, kappa, ..., kappa^l and g; columns: the orthonormal basis of the neurons' side.
+    parts = np.zeros((*setting.steps.shape, level + 2, factor.shape[1] + 1))
+    parts[..., :-1, :-1] = sizes[..., None] * factor
+    parts[..., 0, -1] = wobble * (setting.rows == "gaussian")
+    parts[..., -1, :-1] = wobble * factor[0] * (setting.inputs == "gaussian")
+    graded = _graded(parts)
+    hermite_side = power_basis(level, spike.widening)
+    return np.concatenate([hermite_side.T @ graded[..., :-1, :], graded[..., -1:, :]], axis=-2)
+
+
+def _graded(parts: np.ndarray) -> np.ndarray:
+    """The same rows in a basis where each, from the largest down, adds one column (Gram-Schmidt).
+
+    Spikes differ by many orders of magnitude. In this basis their columns do, and a diagonal scaling makes
+    M well conditioned; in a fixed basis the small spikes would drown in the rounding of the large ones.
+    """
+    norms = np.linalg.norm(parts, axis=-1)
+    order = np.argsort(-norms, axis=-1, kind="stable")[..., None]
+    triangular = np.asarray(np.linalg.qr(np.take_along_axis(parts, order, axis=-2).mT, mode="r"))
+    graded = np.empty((*parts.shape[:-1], triangular.shape[-2]))
+    np.put_along_axis(graded, order, triangular.mT, axis=-2)
+    # A row that depends on larger ones (powers of signs) leaves rounding, not a column of its own.
+    return np.where(np.abs(graded) > 1e-13 * norms[..., None], graded, 0.0)
+
+
+def sample_side(resolvent: Traces, k: float, level: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return t_q, q = 0, ..., l and g, and their lambda-derivatives; shape (..., l + 2)."""
+    k = check_number("k", k, check_positive)
+    is_linear = np.arange(check_count("level", level, minimum=0) + 2) == 1
+    t = np.where(is_linear, resolvent.m2[..., None], resolvent.m1[..., None])
+    dt = np.where(is_linear, resolvent.dm2[..., None], resolvent.dm1[..., None])
+    return k * t, k * dt
+
+
+def spike_norms(setting: Setting, level: int) -> np.ndarray:
+    r"""Return the operator norm over sqrt(n) of the spikes k = 1, ..., l, shape steps.shape + (l,).
+
+    :math:`|c_k|\,|r|^kN^{(1-k)/2}(2k-1)!!` for a Gaussian readout, of order
+    :math:`n^{(\alpha-1/2)k+1/2}`, and :math:`\sqrt{(2k-1)!!}` in the last place for signs.
+    """
+    require_spikes(setting)
+    c, orders = spike_coefficients(setting, level)[1:], np.arange(1, level + 1)
+    r = np.abs(c[0]) * np.sqrt(gradient_spike(setting).power) * setting.steps[..., None]
+    moment = np.sqrt(factorial2(2 * orders - 1))
+    neurons = moment if setting.readout == "gaussian" else 1.0
+    return np.abs(c) * np.sqrt(setting.N) * (r / np.sqrt(setting.N)) ** orders * moment * neurons

@@ -1,0 +1,84 @@
+"""Weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from onestep_lib.settings import Setting
+from onestep_lib.small_step.gradient import _noise_power, gradient_spike
+
+__all__ = [
+    "WeightSpectrum",
+    "weight_spectrum",
+]
+
+
+@dataclass(frozen=True)
+class WeightSpectrum:
+    """The largest singular value of the weights and its vectors; arrays of the shape of the steps.
+
+    Parameters
+    ----------
+    edge : float
+        The right end of the bulk of singular values (of one draw: the second singular value, 0 if there is
+        only one).
+    threshold : float
+        The step size at which an outlier leaves the bulk; inf if none does. Of one draw, at one step size,
+        it is unknown: nan.
+    outlier : float or ndarray
+        The largest singular value; the edge where there is no outlier.
+    readout, direction, target : float or ndarray
+        Squared overlaps of its left vector with a, of its right vector with b and with beta_*.
+    """
+
+    edge: float
+    threshold: float
+    outlier: float | np.ndarray
+    readout: float | np.ndarray
+    direction: float | np.ndarray
+    target: float | np.ndarray
+
+
+def _threshold(slope: float, pull: float, c: float) -> float:
+    """The positive root of slope eta^2 - 2 pull eta = sqrt(c)."""
+    if slope == 0:
+        return np.inf
+    return float((pull + np.sqrt(pull**2 + slope * np.sqrt(c))) / slope)
+
+
+def weight_spectrum(setting: Setting) -> WeightSpectrum:
+    r"""Return edge, threshold, outlier and overlaps of the weights after the step, in the limit.
+
+    The formulas are those of :mod:`onestep_lib.small_step.gradient`, with |a| = 1, for eta = O(1).
+
+    Returns
+    -------
+    WeightSpectrum
+        Arrays of the shape of ``setting.steps``; overlaps are 0 where there is no outlier.
+
+    Raises
+    ------
+    ValueError
+        As in `gradient_spike`, or for an activation without derivative.
+    """
+    setting.activation.require_slope()
+    spike, power = gradient_spike(setting), _noise_power(setting)
+    c, c1_sq, eta = setting.N / setting.d, setting.activation.c1**2, setting.steps
+    raw = float(setting.output == "raw")
+    kap, theta_sq = raw * eta * c1_sq, eta**2 * c1_sq * power
+    T = theta_sq - kap * (2 - kap)
+    out = np.sqrt(c) < T
+    T = np.where(out, T, np.sqrt(c))
+    gap = (T**2 - c) * out
+    along = gap / (T**2 * (1 + T))
+    pull = c1_sq * (eta * power - raw * (1 - kap)) ** 2 / spike.power
+    fields = (
+        np.sqrt((1 + T) * (c + T) / T),
+        gap / (T * (T + c)),
+        along * pull,
+        along * eta**2 * c1_sq * setting.target.linear**2,
+    )
+    threshold = _threshold(c1_sq * power + raw * c1_sq**2, raw * c1_sq, c)
+    return WeightSpectrum(float(1 + np.sqrt(c)), threshold, *(f if eta.ndim else float(f) for f in fields))

@@ -1,0 +1,1 @@
+"""spiked_features"""

@@ -1,0 +1,231 @@
+r"""Ridge regression on spiked random features: the losses for any finite vocabulary of spikes.
+
+A feature is :math:`\phi_j(x)=\sigma(w_j\cdot x+u_j\kappa)` with :math:`\kappa=v\cdot x`, :math:`|v|=1`,
+random bulk rows w_j (their component along v included) and a spike :math:`u_j\in\{u_1,\dots,u_G\}` with
+fractions :math:`\pi_g`, independent of w_j. Labels are any function of :math:`\kappa` and one more
+direction. The fit is the ridge regression of :mod:`onestep_lib.settings`, n = d/phi, N = d/psi.
+
+Given the resolvent of :mod:`onestep_lib.spiked_features.fixed_point` (its c, D, Lambda, K_k, J_k and
+:math:`a=n/N`), with :math:`\nu=\frac d2\mathrm{Var}|w|^2` and the shares :math:`v_k=v\cdot e_k`,
+:math:`\theta_k=\theta_\perp\cdot e_k` of the two directions in the basis of the bulk,
+
+.. math:: K_{vv}=\sum_kv_k^2K_k,\quad K_{v\theta}=\sum_kv_k\theta_kK_k,\quad
+          K_{\theta\theta}=\sum_k\theta_k^2K_k,\quad \hat m_g=a\langle D\mu_{1,g}h_1\rangle,
+
+the *mean part* of the fit, 3G coefficients x = (M, S, T) of the functions :math:`\Psi`, is
+
+.. math:: F_0=\sum_g\big[M_g\mu_{0,g}+S_g\,\kappa\,\mu_{1,g}+T_g\sqrt{\nu_g/2}\,m_{2,g}\big]=x\cdot\Psi,
+
+   x=\arg\min\ a\langle D(h_0-F_0)^2\rangle+x^\top Px-2S^\top K_{vv}^{-1}K_{v\theta}\hat m,
+
+   P=\mathrm{diag}\Big(\frac1{d\,c},\ K_{vv}^{-1}-\Lambda,\ \frac1c\Big),
+
+   \tau=K_{vv}^{-1}(S-K_{v\theta}\hat m),\qquad m=K_{v\theta}^\top\tau+K_{\theta\theta}\hat m .
+
+The entry 1/(d c) is the penalty of the means at finite d; without d it is 0. Isotropic rows have
+:math:`K_{vv}=K_{\theta\theta}=(c^{-1}+\Lambda)^{-1}`, :math:`K_{v\theta}=0` and :math:`P_{SS}=1/c`. With
+N_g the sum of :math:`\hat a_j^2` over group g, and :math:`Q_{gh}` the product of the groups' directions
+:math:`\sum_{j\in g}\hat a_jw_j` beyond :math:`S_gS_h`, (Q, N) solves a linear system: the derivative
+:math:`t'` of the resolvent's map, with the sources
+
+.. math:: Q_0=\sum_kK_kf_kf_k^\top K_k-SS^\top,\qquad f_k=v_k\tau+\theta_k\hat m,
+
+   N_{0,g}=\frac{c_g^2}{\beta\pi_g}\Big(\sum_ks_g(k)\,[J_k^\top f_k]_g^2+\frac{T_g^2+M_g^2/d}{c_g^2}\Big),
+
+and the error itself as the force on both,
+
+.. math:: \mathbb E[(y-f)^2|\kappa]=E=(h_0-F_0)^2+\mathrm{Var}(y|\kappa)-2h_1\,m\cdot\mu_1
+          +\mu_1^\top Q\,\mu_1+\sum_g\mu_{2,g}^2N_g ,
+
+   \text{test}=\langle E\rangle,\qquad \text{train}=\langle D^2E\rangle,\qquad
+   \text{objective}=\text{train}+\text{ridge}\sum_gN_g .
+
+Without the second moments, and so a check on them,
+
+.. math:: \text{objective}=\langle D\,[h_0(h_0-F_0)+\mathrm{Var}(y|\kappa)-h_1\,m\cdot\mu_1]\rangle ,
+
+because the objective is :math:`\frac1ny\cdot(y-F\hat a)`, and D takes an error on new data to the one on the
+training data.
+
+The *leverage* of the mean part is of order 1/d: V gains
+:math:`\frac1{\beta d}\Psi^\top A^{-1}\Psi`, :math:`A=a\langle D\Psi\Psi^\top\rangle+P`, and E the variance of
+:math:`F_0` that goes with it.
+
+(Cui et al., arXiv 2402.04980, for a uniform or finite vocabulary; with the channels S and T, the finite-d
+penalty, the leverage and the bulk spectra derived in chapter 10.)
+
+Functions
+---------
+spiked_losses       losses at one or many (phi, psi, ridge)
+solve_spiked        one point, with every order parameter
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onestep_lib._checks import check_broadcast, check_count, check_number, check_positive
+from onestep_lib._threads import one_thread
+from onestep_lib.convergence import ConvergenceError
+from onestep_lib.settings import Losses
+from onestep_lib.spiked_features.fixed_point import Sweep, solve_fixed_point, sweep_fixed_point
+from onestep_lib.spiked_features.mean_part import leverage_lift, mean_part
+from onestep_lib.spiked_features.model import Ratios, SpikedModel, SpikedTable, kappa_table
+from onestep_lib.spiked_features.second_moments import PASSES, SpikedSolution, second_moments
+
+__all__ = [
+    "solve_spiked",
+    "spiked_losses",
+]
+
+_TOLERANCE = 1e-12
+# Vocabularies larger than this are solved by accelerated sweeps, smaller ones by Newton's method.
+_FEW = 8
+_MOST_NODES = 6000
+
+
+def spiked_losses(
+    model: SpikedModel,
+    phi: ArrayLike,
+    psi: ArrayLike,
+    ridge: ArrayLike,
+    d: int | None = None,
+    leverage: bool = False,
+    tolerance: float = _TOLERANCE,
+) -> Losses:
+    r"""Return the losses of ridge regression on spiked random features; phi, psi, ridge broadcast.
+
+    Parameters
+    ----------
+    model : SpikedModel
+    phi, psi : array_like
+        d/n and d/N, > 0.
+    ridge : array_like
+        The penalty > 0, in the normalisation of :mod:`onestep_lib.settings`.
+    d : int, optional
+        Keep the leading correction of finite d, the penalty :math:`\sum_gM_g^2/(d\,c_g)` on the mean part.
+    leverage : bool
+        With `d`, keep also the O(1/d) leverage of the mean part.
+    tolerance : float
+        Of every fixed point and of every average over kappa, relative.
+
+    Returns
+    -------
+    Losses
+        Arrays of the broadcast shape (floats for scalars).
+
+    Raises
+    ------
+    ValueError, TypeError
+        For arguments outside these ranges.
+    ConvergenceError
+        If a fixed point or a quadrature does not reach its tolerance.
+    """
+    points = check_broadcast(
+        phi=check_positive("phi", phi), psi=check_positive("psi", psi), ridge=check_positive("ridge", ridge)
+    )
+    values = np.empty((3, points[0].size))
+    solution = None
+    with one_thread():
+        for i, (one_phi, one_psi, one_ridge) in enumerate(zip(*(p.ravel() for p in points), strict=True)):
+            solution = solve_spiked(model, one_phi, one_psi, one_ridge, d, leverage, solution, tolerance)
+            values[:, i] = solution.train, solution.test, solution.objective
+    if points[0].ndim == 0:
+        values = values[:, 0]
+        return Losses(float(values[0]), float(values[1]), float(values[2]))
+    train, test, objective = values.reshape(3, *points[0].shape)
+    return Losses(train, test, objective)
+
+
+def solve_spiked(
+    model: SpikedModel,
+    phi: float,
+    psi: float,
+    ridge: float,
+    d: int | None = None,
+    leverage: bool = False,
+    near: SpikedSolution | None = None,
+    tolerance: float = _TOLERANCE,
+) -> SpikedSolution:
+    """Solve one point; the arguments are those of `spiked_losses`.
+
+    `near` is the solution of a neighbouring point of the same model, whose grid and fixed point start
+    this one. The grid of kappa is refined until every average is good to the tolerance.
+    """
+    named = (("phi", phi), ("psi", psi), ("ridge", ridge))
+    phi, psi, ridge = (check_number(name, value, check_positive) for name, value in named)
+    if leverage and d is None:
+        raise ValueError("leverage=True needs d: the leverage of the mean part is O(1/d)")
+    tolerance = check_number("tolerance", tolerance, check_positive)
+    inverse_d = 0.0 if d is None else 1 / check_count("d", d)
+    ratios = Ratios(1 / phi, 1 / psi, ridge, inverse_d, leverage, tolerance)
+    table = model.table if near is None else near.table
+    start = None if near is None else (near.resolvent.c, near.resolvent.V)
+    while table.grid.nodes.size <= _MOST_NODES:
+        solution = _solve_on(table, ratios, start)
+        coarse = _unresolved(solution, tolerance)
+        if not np.any(coarse):
+            return solution
+        grid = table.grid.split(coarse)
+        start = (solution.resolvent.c, np.interp(grid.nodes, table.grid.nodes, solution.resolvent.V))
+        table = kappa_table(model, grid)
+    at = {"spikes": model.spikes.tolist(), "phi": phi, "psi": psi, "ridge": ridge}
+    raise ConvergenceError("spiked_features (quadrature over kappa)", float(np.sum(coarse)), at)
+
+
+def _unresolved(solution: SpikedSolution, tolerance: float) -> np.ndarray:
+    """The panels of kappa on which some average is not good to the tolerance."""
+    table, D = solution.table, solution.resolvent.D
+    power = table.features.fractions @ (table.features.means.mu1**2 + table.features.means.mu2_sq)
+    values = np.stack([D * power, solution.error, D**2 * solution.error])
+    total = np.abs(values @ table.grid.weights)
+    errors = table.grid.errors(values)
+    return np.any(errors > tolerance * total[:, None], axis=0)
+
+
+def _solve_on(
+    table: SpikedTable, ratios: Ratios, start: tuple[np.ndarray, np.ndarray] | None
+) -> SpikedSolution:
+    if table.features.fractions.size > _FEW and ratios.inverse_d > 0:
+        try:
+            return _solve_swept(table, ratios, start)
+        except (ConvergenceError, np.linalg.LinAlgError):
+            start = None
+    if not ratios.leverage:
+        resolvent = solve_fixed_point(
+            table.features, ratios.alpha, ratios.beta, ratios.penalty, start, tolerance=ratios.tolerance
+        )
+        return second_moments(table, ratios, resolvent, mean_part(table, ratios, resolvent))
+    # The leverage of the mean part adds to V; each pass changes it by a factor O(1/d).
+    bulk = table.features.bulk
+    weights = bulk.weights - bulk.vv * ratios.inverse_d
+    extra = np.zeros_like(table.grid.weights)
+    change = np.inf
+    for _ in range(PASSES):
+        resolvent = solve_fixed_point(
+            table.features, ratios.alpha, ratios.beta, ratios.penalty, start, extra, weights, ratios.tolerance
+        )
+        mean = mean_part(table, ratios, resolvent)
+        new = ratios.inverse_d / ratios.beta * np.sum((mean.half_inverse @ table.columns) ** 2, axis=0)
+        change = float(np.max(np.abs(new - extra) * resolvent.D))
+        if change < ratios.tolerance:
+            return second_moments(table, ratios, resolvent, mean)
+        extra, start = new, (resolvent.c, resolvent.V)
+    raise ConvergenceError("spiked_features (leverage)", change, {"ratios": ratios})
+
+
+def _solve_swept(
+    table: SpikedTable, ratios: Ratios, start: tuple[np.ndarray, np.ndarray] | None
+) -> SpikedSolution:
+    """The same fixed point with the leverage swept along: for many groups."""
+    bulk = table.features.bulk
+    weights = bulk.weights - bulk.vv * ratios.inverse_d if ratios.leverage else bulk.weights
+
+    def lift(sweep: Sweep) -> np.ndarray:
+        return leverage_lift(table, ratios, sweep) if ratios.leverage else np.zeros_like(sweep.D)
+
+    resolvent = sweep_fixed_point(
+        table.features, ratios.alpha, ratios.beta, ratios.penalty, lift, weights, ratios.tolerance, start
+    )
+    return second_moments(table, ratios, resolvent, mean_part(table, ratios, resolvent))

@@ -1,0 +1,123 @@
+"""Second moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lu_factor, lu_solve
+
+from onestep_lib.convergence import ConvergenceError
+from onestep_lib.spiked_features.fixed_point import FixedPoint
+from onestep_lib.spiked_features.mean_part import MeanPart
+from onestep_lib.spiked_features.model import Ratios, SpikedTable
+
+__all__ = [
+    "PASSES",
+    "SpikedSolution",
+    "second_moments",
+]
+
+PASSES = 60
+# The objective without the second moments agrees to this, or rounding has taken them.
+_ENVELOPE = 1e-6
+
+
+@dataclass(frozen=True)
+class SpikedSolution:
+    r"""One point, with its order parameters.
+
+    Parameters
+    ----------
+    train, test, objective : float
+    M, S, T, m, N : ndarray, shape (G,)
+        :math:`M_g=\frac1{\sqrt N}\sum_{j\in g}a_j`, S and m the parts of
+        :math:`s_g=\frac1{\sqrt N}\sum_{j\in g}a_jw_j` along v and :math:`\theta_\perp`, T the one along the
+        row lengths, :math:`N_g=\frac1N\sum_{j\in g}a_j^2`, for :math:`a=\sqrt N\hat a`.
+    Q : ndarray, shape (G, G)
+        Overlaps of the :math:`s_g` across v.
+    error : ndarray, shape (K,)
+        :math:`E(\kappa)` on the grid of `table`.
+    resolvent : Resolvent
+    table : SpikedTable
+        With the grid that the solution needed.
+    """
+
+    train: float
+    test: float
+    objective: float
+    M: np.ndarray
+    S: np.ndarray
+    T: np.ndarray
+    m: np.ndarray
+    Q: np.ndarray
+    N: np.ndarray
+    error: np.ndarray
+    resolvent: FixedPoint
+    table: SpikedTable
+
+
+def second_moments(
+    table: SpikedTable, ratios: Ratios, resolvent: FixedPoint, mean: MeanPart
+) -> SpikedSolution:
+    r"""Step D: (Q, N) solve :math:`(I-t')y=` source, and the losses follow."""
+    pairs, means = table.features.pairs, table.features.means
+    labels, weights, D = table.labels, table.grid.weights, resolvent.D
+    M, S, T = np.split(mean.coefficients, 3)
+    pulled = mean.m @ means.mu1
+    fixed = (labels.h0 - mean.fitted) ** 2 + labels.variance - 2 * labels.h1 * pulled
+    Q0, T0 = _sources(table, ratios, resolvent, mean)
+    gain = resolvent.c**2 / (ratios.beta * table.features.fractions)
+    source = np.concatenate([pairs.vector(Q0), gain * T0])
+    forcing = ratios.alpha / ratios.beta**2 * resolvent.response @ (table.features.moments * weights * D**2)
+    factors = lu_factor(resolvent.jacobian)
+    extra = np.zeros_like(D)
+    for _ in range(PASSES):
+        y = lu_solve(factors, source + forcing @ (fixed + extra))
+        error = fixed + extra + y @ table.features.counted
+        new = _extra_error(table, ratios, D, mean, y[pairs.size :], error) if ratios.leverage else extra
+        change = float(np.max(np.abs(new - extra) / np.abs(error)))
+        if change < ratios.tolerance:
+            break
+        extra = new
+    else:
+        raise ConvergenceError("spiked_features (leverage of the error)", change, {"ratios": ratios})
+    Q, N = pairs.matrix(y[: pairs.size]), y[pairs.size :]
+    train, test = float(weights @ (D**2 * error)), float(weights @ error)
+    objective = train + ratios.ridge * float(N.sum())
+    if not ratios.leverage:
+        product = labels.h0 * (labels.h0 - mean.fitted) + labels.variance - labels.h1 * pulled
+        envelope = weights @ (D * product)
+        gap = float(np.abs(objective / envelope - 1))
+        if not gap < _ENVELOPE:
+            at = {"spikes": table.features.fractions.size, "ratios": ratios}
+            raise ConvergenceError("spiked_features (second moments)", gap, at)
+    return SpikedSolution(train, test, objective, M, S, T, mean.m, Q, N, error, resolvent, table)
+
+
+def _sources(
+    table: SpikedTable, ratios: Ratios, resolvent: FixedPoint, mean: MeanPart
+) -> tuple[np.ndarray, np.ndarray]:
+    """The parts of Q and of T_gg (the variance of the dual field) that do not depend on Q and N."""
+    bulk = table.features.bulk
+    M, S, T = np.split(mean.coefficients, 3)
+    forces = np.stack([mean.tau, mean.m_hat])
+    overlaps = np.array([[bulk.vv, bulk.vt], [bulk.vt, bulk.tt]])
+    moved = np.einsum("kgh,ah->kag", resolvent.K, forces)
+    pulled = np.einsum("khg,ah->kag", resolvent.J, forces)
+    Q0 = np.einsum("abk,kag,kbh->gh", overlaps, moved, moved) - np.outer(S, S)
+    T0 = np.einsum("abk,gk,kag,kbg->g", overlaps, bulk.scales, pulled, pulled)
+    return Q0, T0 + (T**2 + ratios.inverse_d * M**2) / resolvent.c**2
+
+
+def _extra_error(
+    table: SpikedTable, ratios: Ratios, D: np.ndarray, mean: MeanPart, N: np.ndarray, error: np.ndarray
+) -> np.ndarray:
+    """The variance of the mean part at finite d, a function of kappa."""
+    bulk = table.features.bulk
+    sampled = ratios.alpha / ratios.beta**2 * ratios.inverse_d * table.grid.weights * D**2 * error
+    inner = (table.columns * sampled) @ table.columns.T
+    variances = np.concatenate([N, N * (bulk.scales @ bulk.vv) * ratios.inverse_d, N * ratios.inverse_d])
+    inner += (mean.penalty * variances) @ mean.penalty
+    projected = mean.half_inverse.T @ (mean.half_inverse @ table.columns)
+    return np.sum(projected * (inner @ projected), axis=0)

@@ -1,0 +1,104 @@
+"""A fresh environment, as Binder would install it, and a JupyterLab running in it."""
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from browser import chromium
+from playwright.sync_api import Browser
+
+from book._tools import install
+
+ROOT = Path(__file__).resolve().parents[3]
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A running JupyterLab: its address, its token and its process."""
+
+    url: str
+    token: str
+    process: int
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def binder_environment(browser: Browser, tmp_path_factory) -> Path:
+    """Folder of a new environment holding exactly what .binder/requirements.txt asks for.
+
+    ONESTEP_LAB_ENVIRONMENT names an existing one, to look at a single chapter without the wait.
+    """
+    if named := os.environ.get("ONESTEP_LAB_ENVIRONMENT"):
+        return Path(named)
+    folder = tmp_path_factory.mktemp("binder") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    lines = (ROOT / ".binder" / "requirements.txt").read_text(encoding="utf-8")
+    wanted = folder / "requirements.txt"
+    wanted.write_text(lines.replace("-c ..", f"-c {ROOT}").replace("-e .", str(ROOT)), "utf-8")
+    if not install.lock_applies():
+        wanted.write_text(wanted.read_text("utf-8").replace("-c ", "# -c "), "utf-8")
+    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "-r", wanted]
+    subprocess.run(pip, check=True, cwd=ROOT)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def lab(binder_environment: Path, tmp_path_factory) -> Iterator[Lab]:
+    """JupyterLab serving a copy of the chapters, so that no run changes the repository."""
+    home = tmp_path_factory.mktemp("home")
+    chapters = home / "book"
+    chapters.mkdir()
+    for path in (ROOT / "book").glob("*.ipynb"):
+        (chapters / path.name).write_bytes(path.read_bytes())
+    port, token = free_port(), secrets.token_hex(16)
+    command = [binder_environment / "bin" / "jupyter", "lab", "--no-browser", f"--port={port}"]
+    command += ["--ip=127.0.0.1", "--allow-root", f"--IdentityProvider.token={token}"]
+    command += [f"--ServerApp.root_dir={home}", "--LabApp.news_url=None", "--LabApp.check_for_updates_class="]
+    command[-1] += "jupyterlab.NeverCheckForUpdate"
+    command += ["--LabApp.expose_app_in_browser=True"]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "ONESTEP"))}
+    environment |= ONE_THREAD | {"HOME": str(home), "VIRTUAL_ENV": str(binder_environment)}
+    environment["PATH"] = f"{binder_environment / 'bin'}:{environment['PATH']}"
+    log = (home / "lab.log").open("w", encoding="utf-8")
+    process = subprocess.Popen(
+        command, cwd=home, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+    )
+    url = f"http://127.0.0.1:{port}/"
+    try:
+        wait_for(f"{url}api?token={token}", log.name)
+        yield Lab(url, token, process.pid)
+    finally:
+        process.terminate()
+        process.wait(30)
+        log.close()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(url: str, log: str, seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            urllib.request.urlopen(url, timeout=2).close()
+            return
+        except OSError:
+            time.sleep(0.5)
+    pytest.fail(f"JupyterLab did not answer: {Path(log).read_text(encoding='utf-8')[-2000:]}")

@@ -1,0 +1,99 @@
+"""Every chapter as a reader of Binder meets it: opened, run from top to bottom, a slider moved."""
+
+import json
+import time
+import urllib.request
+from pathlib import Path
+
+import psutil
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+CHAPTERS = sorted(path.name for path in (ROOT / "book").glob("[0-9][0-9]-*.ipynb"))
+SECONDS = 60  # budget on one core; a busy machine may take three times as long before the test fails
+MEMORY = 1e9
+
+CELLS = """() => {
+  const notebook = window.jupyterapp.shell.currentWidget.content;
+  return notebook.widgets.filter(c => c.model.type === 'code').map(c => ({
+    count: c.model.executionCount,
+    state: c.model.executionState ?? '',
+    source: c.model.sharedModel.getSource(),
+    errors: c.model.outputs.toJSON().filter(o => o.output_type === 'error').map(o => o.evalue),
+  }));
+}"""
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_chapter_runs_and_its_slider_moves(browser, lab, name):
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    page.goto(f"{lab.url}lab/workspaces/{name[:2]}/tree/book/{name}?token={lab.token}&reset")
+    page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.content?.widgets?.length")
+    page.wait_for_function(
+        "() => jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'"
+    )
+    seconds, memory = run_all(page, lab)
+    print(f"\n{name}: {seconds:.1f} s, {memory / 1e6:.0f} MB at the most")
+    cells = page.evaluate(CELLS)
+    assert [cell for cell in cells if cell["errors"]] == []
+    assert [c["source"][:60] for c in cells if c["source"].strip() and c["count"] is None] == []
+    assert memory <= MEMORY
+    assert seconds <= 3 * SECONDS
+    move_a_slider(page)
+    stop_kernels(lab)
+    context.close()
+
+
+def run_all(page, lab) -> tuple[float, float]:
+    """Run every cell; seconds it took and the largest resident memory of the kernel on the way."""
+    start, memory = time.monotonic(), 0.0
+    page.evaluate(
+        "() => { window.finished = false;"
+        " jupyterapp.commands.execute('notebook:run-all-cells').then(() => { window.finished = true; }); }"
+    )
+    while not page.evaluate("() => window.finished"):
+        memory = max(memory, kernel_memory(lab))
+        assert time.monotonic() - start < 4 * SECONDS, "the run does not end"
+        time.sleep(0.1)
+    return time.monotonic() - start, memory
+
+
+def kernel_memory(lab) -> float:
+    """Resident bytes of everything that JupyterLab started."""
+    total = 0
+    for process in psutil.Process(lab.process).children(recursive=True):
+        try:
+            total += process.memory_info().rss
+        except psutil.NoSuchProcess:
+            continue
+    return float(total)
+
+
+def move_a_slider(page) -> None:
+    """The first explorer's slider answers an arrow key: its value and its picture change."""
+    slider = page.locator(".jp-Notebook input[type=range]").first
+    slider.scroll_into_view_if_needed()
+    explorer = page.locator(".jp-OutputArea-output:has(input[type=range])").first
+    value, picture = slider.input_value(), explorer.inner_html()
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    if slider.input_value() == value:  # it stood at its end
+        page.keyboard.press("ArrowLeft")
+    assert slider.input_value() != value
+    page.wait_for_timeout(500)
+    assert explorer.inner_html() != picture
+
+
+def stop_kernels(lab) -> None:
+    """Free the memory before the next chapter is measured."""
+    headers = {"Authorization": f"token {lab.token}"}
+    request = urllib.request.Request(f"{lab.url}api/kernels", headers=headers)
+    with urllib.request.urlopen(request) as reply:
+        kernels = json.load(reply)
+    for kernel in kernels:
+        stop = urllib.request.Request(
+            f"{lab.url}api/kernels/{kernel['id']}", headers=headers, method="DELETE"
+        )
+        urllib.request.urlopen(stop).close()

@@ -1,0 +1,200 @@
+"""The frame: one address, one list of chapters, pages for every module, names, Binder."""
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, metadata
+from operator import attrgetter
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from book._tools import address
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXTS = sorted(
+    path
+    for pattern in ("*.md", "*.cff", "book/**/*.md", "book/**/*.ipynb", "onestep_lib/**/*.py")
+    for path in ROOT.glob(pattern)
+)
+# Surnames that this book cites or names, and how they are often written.
+MISSPELLED = {
+    r"Hermitte|Hermit polynomial": "Hermite",
+    r"Stieltjies|Stieljes|Stiltjes|Steiltjes": "Stieltjes",
+    r"Mar[cč]henk?o-Pasteur|Pasteur|Marcenko": "Marchenko–Pastur",
+    r"Monteri|Moneri": "Moniri",
+    r"Penington|Pennigton": "Pennington",
+    r"Zdeborova\b": "Zdeborová",
+    r"Loureirro|Lourero": "Loureiro",
+    r"Krzkala|Krzakla|Kzrakala": "Krzakala",
+    r"Rahimmi|Reccht": "Rahimi and Recht",
+    r"Montanarri|Misiakievicz|Misiakewicz": "Montanari, Misiakiewicz",
+    r"Gorbani|Ghorbany": "Ghorbani",
+    r"Wigner's semi-circle": "Wigner's semicircle",
+    r"Mehlers": "Mehler's",
+    r"Tibshrani|Hasti\b": "Hastie, Tibshirani",
+    r"Bellkin": "Belkin",
+    r"Woodburry|Sherman-Morisson|Shermann": "Sherman–Morrison–Woodbury",
+}
+# Public modules that state no formula of the theory.
+NO_THEORY = {
+    "convergence", "data", "explorers", "inputs", "plotting", "settings", "simulation", "surrogates",
+    "sweeps",
+}  # fmt: skip
+
+
+def config() -> dict:
+    return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+
+
+def chapters() -> list[Path]:
+    return sorted((ROOT / "book").glob("[0-9][0-9]-*.ipynb"))
+
+
+def test_the_repository_address_is_one_value():
+    expected = config()["repository"]["url"]
+    assert address.configured() == expected
+    named = {
+        (path.name, found.group())
+        for path in TEXTS
+        for found in re.finditer(r"https://github\.com/[\w.-]+/one-gradient-step\b", path.read_text("utf-8"))
+    }
+    assert named
+    assert {url for _, url in named} == {expected}
+
+
+def test_setting_the_address_rewrites_every_copy(tmp_path):
+    new = "https://github.com/some-lab/one-step"
+    old = address.configured()
+    for name in ("_config.yml", "CITATION.cff", "README.md"):
+        (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "01-a.ipynb").write_text(f'"pip install git+{old}"', "utf-8")
+    changed = {path.name for path in address.replace(new, tmp_path)}
+    assert {"_config.yml", "CITATION.cff", "01-a.ipynb"} <= changed
+    assert address.configured(tmp_path) == new
+    assert not [p for p in tmp_path.rglob("*") if p.is_file() and old in p.read_text("utf-8")]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "github.com/a/b", "https://github.com/a", "https://github.com/a/b.git"]
+)
+def test_an_address_of_the_wrong_form_is_refused(wrong):
+    with pytest.raises(ValueError, match="URL is"):
+        address.replace(wrong, ROOT / "does-not-matter")
+
+
+def test_every_chapter_is_in_the_table_of_contents():
+    listed = re.findall(r"file: (book/\d\d-\S+)", (ROOT / "_toc.yml").read_text("utf-8"))
+    assert listed == [f"book/{path.stem}" for path in chapters()]
+
+
+def public_modules() -> set[str]:
+    return {p.stem for p in (ROOT / "onestep_lib").glob("*.py") if not p.stem.startswith("_")}
+
+
+def test_every_public_module_has_a_reference_page():
+    pages = {p.stem.removeprefix("onestep_lib.") for p in (ROOT / "book/api").glob("onestep_lib.*.md")}
+    assert public_modules() == pages, "a page holds a title and `.. automodule:: onestep_lib.<module>`"
+
+
+def test_every_theory_has_a_recorded_deviation_and_every_record_a_formula():
+    table = (ROOT / "tests/DEVIATIONS.md").read_text("utf-8")
+    formulas = re.findall(r"^\| `(\w+)\.([\w.]+)` \|", table, re.MULTILINE)
+    recorded = {module for module, _ in formulas}
+    assert recorded == public_modules() - NO_THEORY, "note it with `deviation`, then run `make deviations`"
+    for module, name in formulas:
+        attrgetter(name)(import_module(f"onestep_lib.{module}"))
+
+
+def test_every_citation_has_an_entry_and_every_key_is_used_once():
+    bibliography = (ROOT / "book/references.bib").read_text("utf-8")
+    keys = re.findall(r"^@\w+\{(\S+),$", bibliography, re.MULTILINE)
+    assert len(keys) == len(set(keys))
+    cited = {
+        key.strip()
+        for path in TEXTS
+        for found in re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", path.read_text("utf-8"))
+        for key in found.split(",")
+    }
+    assert cited <= set(keys)
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_names_are_spelled_right(path):
+    text = path.read_text("utf-8")
+    assert {wrong: right for wrong, right in MISSPELLED.items() if re.search(wrong, text)} == {}
+
+
+def requirements(name: str) -> dict[str, str]:
+    lines = (ROOT / name).read_text("utf-8").splitlines()
+    wanted = [Requirement(line) for line in lines if re.match(r"[A-Za-z]", line)]
+    return {r.name.lower(): str(r.specifier) for r in wanted}
+
+
+def test_binder_installs_what_readers_run_and_no_test_tool():
+    binder, book, tests = map(
+        requirements, (".binder/requirements.txt", "requirements.txt", "requirements-test.txt")
+    )
+    assert {name: book.get(name) for name in binder} == binder
+    assert "jupyterlab-myst" in binder
+    assert not set(binder) & set(tests)
+    assert (ROOT / ".binder/runtime.txt").read_text("utf-8").strip() == "python-3.11"
+
+
+def test_the_lock_installs_on_the_first_python_3_11():
+    # Debian 12 has 3.11.2; a package may ask for a later bug-fix release.
+    lock = (ROOT / "requirements.lock").read_text("utf-8")
+    asked = {}
+    for name, version in re.findall(r"^([\w.-]+)==(\S+)$", lock, re.MULTILINE):
+        try:
+            installed = metadata(name)
+        except PackageNotFoundError:
+            continue
+        if installed["Version"] == version:
+            asked[name] = installed["Requires-Python"] or ""
+    assert asked
+    assert not {name: asks for name, asks in asked.items() if "3.11.0" not in SpecifierSet(asks)}
+
+
+def test_the_lock_is_inside_the_ranges():
+    pinned = {
+        name.lower().replace("_", "-"): version
+        for name, version in re.findall(
+            r"^([\w.-]+)==(\S+)$", (ROOT / "requirements.lock").read_text("utf-8"), re.MULTILINE
+        )
+    }
+    for name in ("requirements.txt", "requirements-test.txt"):
+        for line in (ROOT / name).read_text("utf-8").splitlines():
+            if re.match(r"[A-Za-z]", line):
+                wanted = Requirement(line)
+                assert wanted.specifier.contains(pinned[wanted.name.lower().replace("_", "-")]), line
+
+
+def test_repo2docker_builds_from_the_binder_folder():
+    command = [sys.executable, "-W", "ignore", "-m", "repo2docker", "--no-build", "--debug"]
+    reply = subprocess.run(
+        [*command, "--user-id=1000", "--user-name=reader", "."],
+        capture_output=True, text=True, cwd=ROOT, timeout=120, check=False,
+    )  # fmt: skip
+    printed = reply.stdout + reply.stderr
+    assert reply.returncode == 0, printed[-2000:]
+    assert "FROM docker.io/library/buildpack-deps" in printed
+    # `-e .` needs the repository in place before pip runs.
+    copied, installed = (
+        printed.find("COPY --chown=1000:1000 src/ "),
+        printed.find('pip install --no-cache-dir -r ".binder/requirements.txt"'),
+    )
+    assert 0 < copied < installed
+    assert "environment-2epy-2d3-2e11" in printed  # repo2docker's spelling of environment.py-3.11
+
+
+def test_make_help_names_every_target():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    declared = re.search(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)[1].split()
+    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert [target for target in declared if f"make {target} " not in shown] == []

@@ -1,0 +1,107 @@
+"""The book's tools: refreshing a notebook, hashing the library, reading docstrings, repairing pages."""
+
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from book._tools import refresh
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "book" / "_ext"))
+
+from onestep_book import cache, docstrings, pages, repository  # noqa: E402
+
+
+def test_refresh_keeps_compared_text_and_nothing_else():
+    stream = new_output("stream", name="stdout", text="0.5\n")
+    result = new_output("execute_result", {"text/plain": "1", "text/html": "<b>1</b>"}, execution_count=9)
+    picture = new_output("display_data", {"image/png": "abc"})
+    repr_only = new_output("display_data", {"text/plain": "<Figure at 0x7f3a>", "image/png": "abc"})
+    compared = new_code_cell("a", outputs=[stream, result, picture, repr_only], execution_count=9)
+    compared.metadata.tags = [refresh.CHECKED]
+    other = new_code_cell("b", outputs=[stream], execution_count=4)
+    notebook = new_notebook(cells=[new_markdown_cell("t"), compared, other])
+    refresh.strip(notebook)
+    nbformat.validate(notebook)
+    kept = notebook.cells[1]
+    assert [output.output_type for output in kept.outputs] == ["stream", "execute_result"]
+    assert dict(kept.outputs[1].data) == {"text/plain": "1"}
+    assert kept.execution_count == kept.outputs[1].execution_count == 2
+    assert notebook.cells[2].outputs == []
+    assert notebook.cells[2].execution_count is None
+
+
+def test_the_chapter_cache_follows_the_library(tmp_path):
+    (tmp_path / "a.py").write_text("x = 1")
+    (tmp_path / "look.js").write_text("1")
+    first = cache.library_hash(tmp_path)
+    assert cache.library_hash(tmp_path) == first
+    for name in ("a.py", "look.js", "new.css"):
+        (tmp_path / name).write_text("changed")
+        changed = cache.library_hash(tmp_path)
+        assert changed != first
+        first = changed
+    (tmp_path / "notes.txt").write_text("not read by any chapter")
+    assert cache.library_hash(tmp_path) == first
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("the loss |y - F a|^2", r"the loss \|y - F a\|^2"),
+        ("sigma_* and c_{*,1}", r"sigma\_\* and c\_{\*,1}"),
+        (":math:`|a|_2` and ``c_*``", ":math:`|a|_2` and ``c_*``"),
+        ("* ``train`` is |r|", r"* ``train`` is \|r\|"),
+        ("**bold** and *word*", "**bold** and *word*"),
+    ],
+)
+def test_docstring_signs_are_escaped_outside_markup(written, read):
+    assert docstrings.escape([written]) == [read]
+
+
+def test_docstring_maths_blocks_are_left_alone():
+    block = [".. math::", "", "   |x|_* + a_", "", "then |x|"]
+    assert docstrings.escape(block) == [*block[:-1], r"then \|x\|"]
+
+
+def test_module_headings_become_rubrics():
+    assert docstrings.headings_to_rubrics(["Functions", "---------", "a"]) == [
+        ".. rubric:: Functions", "", "a",
+    ]  # fmt: skip
+
+
+def test_the_table_of_functions_becomes_a_list_of_links():
+    read = docstrings.table_to_list(
+        [
+            ".. rubric:: Functions",
+            "",
+            "spike_level    the l",
+            "spike_error, spike_norms  two",
+            "    lines",
+            "",
+        ]
+    )
+    assert read[2:] == ["* `spike_level`: the l", "* `spike_error`, `spike_norms`: two", "  lines", ""]
+    assert docstrings.escape([read[2]], "onestep_lib.small_step.spikes") == [
+        "* :py:obj:`~onestep_lib.small_step.spikes.spike_level`: the l"
+    ]  # fmt: skip
+    assert docstrings.escape(
+        ["as `onestep_lib.small_step.gradient.Spike`, or `level`"], "onestep_lib.small_step.spikes"
+    ) == ["as :py:obj:`~onestep_lib.small_step.gradient.Spike`, or ``level``"]
+
+
+def test_repairs_are_stable():
+    page = '<summary><span class="toctree-toggle">x</span></summary><input autocorrect="off">'
+    once = pages.repair(page)
+    assert "aria-label" in once
+    assert "autocorrect" not in once
+    assert pages.repair(once) == once
+
+
+def test_the_placeholder_is_recognised_and_nothing_else():
+    assert repository.is_placeholder("https://github.com/your-account/one-gradient-step")
+    assert repository.is_placeholder("")
+    assert not repository.is_placeholder("https://github.com/some-lab/one-gradient-step")

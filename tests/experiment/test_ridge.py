@@ -1,0 +1,256 @@
+"""Ridge paths against scikit-learn, the normal equations, the pseudo-inverse and leave-one-out by hand."""
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
+
+from onestep_lib.experiment import (
+    least_squares_inflation,
+    leave_one_out,
+    ridge_path,
+    smoother,
+    streamed_ridge_path,
+)
+
+SHAPES = [(40, 15), (15, 40), (25, 25), (30, 1), (1, 30)]
+RIDGES = np.array([1e-6, 1e-3, 0.1, 10.0])
+
+
+def problem(n, width, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, width)) + 0.3, rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("ridge", RIDGES)
+def test_agrees_with_scikit_learn(shape, ridge, deviation):
+    F, y = problem(*shape)
+    other = Ridge(alpha=ridge * shape[0], fit_intercept=False, solver="svd").fit(F, y)
+    path = ridge_path(F, y, ridge)
+    np.testing.assert_allclose(path.coefficients, other.coef_, rtol=1e-10, atol=1e-10)
+    deviation("ridge.ridge_path", "scikit-learn", path.coefficients, other.coef_, scale=1)
+    np.testing.assert_allclose(path.train, np.mean((y - other.predict(F)) ** 2), rtol=1e-8, atol=1e-20)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    n=st.integers(1, 30),
+    width=st.integers(1, 30),
+    seed=st.integers(0, 1000),
+    log_ridge=st.floats(-4, 2),
+)
+def test_normal_equations_hold(n, width, seed, log_ridge):
+    """The gradient of the objective vanishes at the solution, in either form of the solver."""
+    F, y = problem(n, width, seed)
+    ridge = 10**log_ridge
+    a = ridge_path(F, y, ridge).coefficients
+    gradient = -F.T @ (y - F @ a) / n + ridge * a
+    np.testing.assert_allclose(gradient, 0, atol=1e-11 * (1 + np.abs(F.T @ y).max()))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_primal_equals_dual(shape):
+    F, y = problem(*shape)
+    n, width = shape
+    a = ridge_path(F, y, 0.2).coefficients
+    primal = np.linalg.solve(F.T @ F + 0.2 * n * np.eye(width), F.T @ y)
+    dual = F.T @ np.linalg.solve(F @ F.T + 0.2 * n * np.eye(n), y)
+    np.testing.assert_allclose(a, primal, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(a, dual, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(40, 15), (15, 40)])
+def test_no_penalty_is_the_smallest_least_squares_solution(shape):
+    F, y = problem(*shape)
+    path = ridge_path(F, y, 0)
+    np.testing.assert_allclose(path.coefficients, np.linalg.lstsq(F, y)[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(path.coefficients, np.linalg.pinv(F) @ y, rtol=1e-9, atol=1e-12)
+    assert path.degrees_of_freedom == pytest.approx(15)
+    if shape[1] > shape[0]:
+        assert path.train < 1e-20
+
+
+@pytest.mark.parametrize("shape", [(40, 12), (12, 40)])
+def test_no_penalty_with_deficient_rank(shape):
+    """Directions that the features do not have stay at zero, as with the pseudo-inverse."""
+    rng = np.random.default_rng(4)
+    F = rng.standard_normal((shape[0], 5)) @ rng.standard_normal((5, shape[1]))
+    y = rng.standard_normal(shape[0])
+    path = ridge_path(F, y, 0)
+    np.testing.assert_allclose(path.coefficients, np.linalg.pinv(F, rcond=1e-10) @ y, rtol=1e-8, atol=1e-11)
+    assert path.degrees_of_freedom == pytest.approx(5)
+    assert path.train > 0.1
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_path_equals_single_fits(shape):
+    F, y = problem(*shape)
+    path = ridge_path(F, y, RIDGES)
+    assert path.coefficients.shape == (shape[1], RIDGES.size)
+    for k, ridge in enumerate(RIDGES):
+        single = ridge_path(F, y, ridge)
+        assert single.train.shape == ()
+        np.testing.assert_allclose(path.coefficients[:, k], single.coefficients, rtol=1e-12)
+        for name in ("train", "objective", "gcv", "degrees_of_freedom"):
+            np.testing.assert_allclose(getattr(path, name)[k], getattr(single, name), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_losses_are_those_of_their_definitions(shape):
+    F, y = problem(*shape)
+    path = ridge_path(F, y, 0.3)
+    residual = y - F @ path.coefficients
+    assert path.train == pytest.approx(np.mean(residual**2), rel=1e-12)
+    assert path.objective == pytest.approx(path.train + 0.3 * np.sum(path.coefficients**2), rel=1e-12)
+    R = np.linalg.inv(F @ F.T + 0.3 * shape[0] * np.eye(shape[0]))
+    assert path.objective == pytest.approx(0.3 * y @ R @ y, rel=1e-10)
+
+
+def test_objective_is_concave_and_its_slope_is_the_norm():
+    F, y = problem(30, 20)
+    ridges = np.linspace(0.1, 2, 400)
+    path = ridge_path(F, y, ridges)
+    slope = np.gradient(path.objective, ridges, edge_order=2)
+    np.testing.assert_allclose(slope, np.sum(path.coefficients**2, axis=0), rtol=1e-3)
+    assert np.all(np.diff(path.train) > 0)
+    assert np.all(np.diff(path.degrees_of_freedom) < 0)
+
+
+@pytest.mark.parametrize("ridge", [1e-10, 1e-6, 1e-2])
+def test_interpolating_fit_keeps_its_digits_at_small_penalties(ridge, deviation):
+    """For N > n the residual is of order the penalty; train and gcv must not drown in rounding."""
+    F, y = problem(8, 20)
+    with mpmath.workdps(50):
+        R = (mpmath.matrix(F) * mpmath.matrix(F.T) + 8 * mpmath.mpf(ridge) * mpmath.eye(8)) ** -1
+        Ry = R * mpmath.matrix(y)
+        square = sum(value**2 for value in Ry)
+        train = 8 * mpmath.mpf(ridge) ** 2 * square
+        gcv = 8 * square / sum(R[i, i] for i in range(8)) ** 2
+        freedom = 8 - 8 * mpmath.mpf(ridge) * sum(R[i, i] for i in range(8))
+    path = ridge_path(F, y, ridge)
+    assert path.train == pytest.approx(float(train), rel=1e-9)
+    assert path.gcv == pytest.approx(float(gcv), rel=1e-9)
+    assert path.degrees_of_freedom == pytest.approx(float(freedom), rel=1e-12)
+    found = [path.train, path.gcv, path.degrees_of_freedom]
+    exact, route = [float(train), float(gcv), float(freedom)], "mpmath, 50 digits, small penalties"
+    deviation("ridge.ridge_path", route, found, exact)
+
+
+@pytest.mark.parametrize("shape", [(25, 10), (20, 35), (18, 18)])
+@pytest.mark.parametrize("ridge", [1e-3, 0.5])
+def test_leave_one_out_equals_leaving_one_out(shape, ridge, deviation):
+    F, y = problem(*shape)
+    n = shape[0]
+    brute = []
+    for i in range(n):
+        keep = np.arange(n) != i
+        gram = F[keep].T @ F[keep] + ridge * n * np.eye(shape[1])
+        brute.append(y[i] - F[i] @ np.linalg.solve(gram, F[keep].T @ y[keep]))
+    found = leave_one_out(F, y, ridge)
+    np.testing.assert_allclose(found, brute, rtol=1e-7, atol=1e-10)
+    deviation("ridge.leave_one_out", "fits without one sample", found, brute, scale=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(25, 10), (20, 35)])
+def test_gcv_is_leave_one_out_with_the_mean_leverage(shape, deviation):
+    F, y = problem(*shape)
+    S = smoother(F, 0.2)
+    path = ridge_path(F, y, 0.2)
+    np.testing.assert_allclose(S @ y, F @ path.coefficients, rtol=1e-9, atol=1e-12)
+    deviation("ridge.smoother", "predictions of ridge_path", S @ y, F @ path.coefficients, scale=1e-3)
+    assert path.degrees_of_freedom == pytest.approx(np.trace(S), rel=1e-10)
+    brute = np.mean(((y - S @ y) / (1 - np.trace(S) / shape[0])) ** 2)
+    assert path.gcv == pytest.approx(brute, rel=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(25, 10), (20, 35)])
+def test_smoother_is_symmetric_and_shrinks(shape):
+    S = smoother(problem(*shape)[0], 0.1)
+    np.testing.assert_allclose(S, S.T, atol=1e-12)
+    values = np.linalg.eigvalsh(S)
+    assert values.min() > -1e-12
+    assert values.max() < 1
+
+
+def test_ridgeless_gcv_where_the_fit_interpolates():
+    """The limit of small penalties is finite, although train and 1 - tr S/n both vanish."""
+    F, y = problem(12, 30)
+    limit = ridge_path(F, y, 1e-9).gcv
+    assert ridge_path(F, y, 0).gcv == pytest.approx(limit, rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (3, 6), (4, 4)])
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_features_that_are_all_zero_fit_nothing(shape, ridge):
+    y = np.arange(1.0, shape[0] + 1)
+    path = ridge_path(np.zeros(shape), y, ridge)
+    assert not path.coefficients.any()
+    assert path.train == path.objective == path.gcv == pytest.approx(np.mean(y**2))
+    assert path.degrees_of_freedom == 0
+
+
+@pytest.mark.parametrize(("n", "width"), [(40, 5), (40, 20), (40, 32)])
+def test_least_squares_inflation_by_simulation(n, width, deviation):
+    """Gaussian features of any covariance; the loss of the population's best predictor is 1."""
+    rng = np.random.default_rng(width)
+    mix = rng.standard_normal((width, width)) / np.sqrt(width) + np.eye(width)
+    tests = []
+    for _ in range(1500):
+        F = rng.standard_normal((n, width)) @ mix.T
+        error = ridge_path(F, rng.standard_normal(n), 0).coefficients
+        tests.append(1 + np.sum((mix.T @ error) ** 2))
+    mean, se = np.mean(tests), np.std(tests, ddof=1) / np.sqrt(len(tests))
+    z = (mean - least_squares_inflation(n, width)) / se
+    deviation("ridge.least_squares_inflation", "n = 40, 1500 draws", z, 0, 1)
+    print(
+        f"n={n}, N={width}: factor {least_squares_inflation(n, width):.4f}, simulated {mean:.4f}, z {z:+.1f}"
+    )
+    assert abs(z) < 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((np.ones(3), np.ones(3), 0.1), ValueError, r"F must be a 2-D array, got shape \(3,\)"),
+        ((np.ones((3, 2)), np.ones(4), 0.1), ValueError, r"y and F .* rows, got shapes \(4,\) and \(3, 2\)"),
+        ((np.ones((3, 2)), np.ones((3, 1)), 0.1), ValueError, r"y must be a 1-D array, got shape \(3, 1\)"),
+        ((np.ones((3, 2)), np.ones(3), -0.1), ValueError, "ridges must be >= 0, got -0.1"),
+        ((np.ones((3, 2)), np.ones(3), np.ones((2, 2))), ValueError, r"ridges must be .* got shape \(2, 2\)"),
+        ((np.full((3, 2), np.nan), np.ones(3), 0.1), ValueError, "F must be finite"),
+        ((np.ones((3, 2)), np.ones(3), "much"), TypeError, "ridges must be a real number .* got 'much'"),
+    ],
+)
+def test_ridge_path_refuses(arguments, error, message):
+    with pytest.raises(error, match=message):
+        ridge_path(*arguments)
+
+
+def test_the_others_refuse():
+    F, y = problem(6, 3)
+    with pytest.raises(ValueError, match="ridge must be > 0, got 0"):
+        smoother(F, 0)
+    with pytest.raises(ValueError, match=r"ridge must be one number, got \[1, 2\]"):
+        leave_one_out(F, y, [1, 2])
+    with pytest.raises(ValueError, match="y and F must have the same number of rows"):
+        leave_one_out(F, y[:-1], 1.0)
+    with pytest.raises(ValueError, match="width must be < n - 1 = 9 for a finite expectation, got 9"):
+        least_squares_inflation(10, 9)
+    with pytest.raises(TypeError, match=r"n must be an integer >= 1, got 10\.5"):
+        least_squares_inflation(10.5, 2)
+
+
+def test_blocks_give_the_fit_on_the_whole(deviation):
+    rng = np.random.default_rng(21)
+    F, y = rng.standard_normal((90, 20)), rng.standard_normal(90)
+    cuts = [(F[i : i + 25], y[i : i + 25]) for i in range(0, 90, 25)]
+    whole, blocks = (
+        ridge_path(F, y, [0.0, 0.1, 3.0]),
+        streamed_ridge_path(lambda: iter(cuts), [0.0, 0.1, 3.0]),
+    )
+    for name in ("coefficients", "train", "objective", "degrees_of_freedom", "gcv"):
+        found, expected = getattr(blocks, name), getattr(whole, name)
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
+        deviation("ridge.streamed_ridge_path", "ridge_path", found, expected, scale=1e-4)

@@ -1,0 +1,272 @@
+"""The simulator: streams, pairing, errors, memory, and agreement with the random-features theory."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from onestep_lib import Setting, random_features, simulate, simulate_spectrum
+from onestep_lib.experiment import (
+    feature_matrix,
+    gradient_step,
+    initial_network,
+    sample_batch,
+    sample_direction,
+)
+
+SMALL = Setting(n=40, d=20, N=30, target=(0, 1, 0.5), noise=0.3, ridge=0.1)
+KINDS = ("train", "test", "objective")
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def assert_same_losses(first, second, rtol=1e-10):
+    for kind in KINDS:
+        np.testing.assert_allclose(getattr(first, kind), getattr(second, kind), rtol=rtol)
+    np.testing.assert_allclose(first.draws, second.draws, rtol=rtol)
+
+
+@pytest.mark.parametrize("kind", ["network", "gaussian_equivalent"])
+def test_a_seed_reproduces(kind):
+    first, second = (simulate(SMALL, rng(), repeats=3, features=kind) for _ in range(2))
+    np.testing.assert_array_equal(first.draws, second.draws)
+    assert first.test != simulate(SMALL, rng(1), repeats=3, features=kind).test
+
+
+def test_two_calls_with_one_generator_differ():
+    generator = rng()
+    assert simulate(SMALL, generator, repeats=3).test != simulate(SMALL, generator, repeats=3).test
+
+
+def test_jobs_do_not_change_the_draws():
+    s = SMALL.replace(step=[0.0, 1.0])
+    assert_same_losses(simulate(s, rng(), repeats=4), simulate(s, rng(), repeats=4, jobs=2))
+
+
+def test_more_repeats_keep_the_first_ones():
+    few, many = (simulate(SMALL, rng(), repeats=repeats) for repeats in (3, 5))
+    np.testing.assert_array_equal(few.draws, many.draws[:3])
+
+
+@pytest.mark.parametrize("kind", ["network", "gaussian_equivalent"])
+def test_a_path_equals_its_single_runs(kind):
+    """Draws are shared along penalties and steps, whatever else is in the path: losses are paired."""
+    ridges, steps = (0.01, 0.1, 1.0), (0.0, 0.5, 3.0)
+    path = simulate(SMALL.replace(ridge=ridges, step=steps), rng(), repeats=3, features=kind, test_size=5000)
+    assert path.test.shape == (3, 3)
+    assert path.draws.shape == (3, 3, 3, 3)
+    for i, step in enumerate(steps):
+        for j, ridge in enumerate(ridges):
+            one = SMALL.replace(ridge=ridge, step=step)
+            single = simulate(one, rng(), repeats=3, features=kind, test_size=5000)
+            assert isinstance(single.test, float)
+            np.testing.assert_allclose(path.draws[:, :, i, j], single.draws, rtol=1e-9)
+
+
+def test_noise_and_step_leave_the_other_streams_alone():
+    """The weights, inputs and direction are the same: only what the change touches moves."""
+    seen = []
+
+    def spy(network, X, generator):
+        seen.append((network.weights.copy(), X.copy()))
+        return feature_matrix(network.weights, X, network.activation)
+
+    simulate(SMALL, rng(), repeats=2, features=spy)
+    simulate(SMALL.replace(noise=2.0, ridge=5.0, target="sin"), rng(), repeats=2, features=spy)
+    half = len(seen) // 2
+    for (W, X), (W2, X2) in zip(seen[:half], seen[half:], strict=True):
+        np.testing.assert_array_equal(W, W2)
+        np.testing.assert_array_equal(X, X2)
+
+
+def test_the_step_uses_its_own_batch():
+    """The first repeat by hand from its streams: direction, network, gradient batch, ridge batch."""
+    seen = []
+
+    def spy(network, X, generator):
+        seen.append((network.weights.copy(), X))
+        return feature_matrix(network.weights, X, network.activation)
+
+    s = SMALL.replace(step=2.0)
+    simulate(s, rng(), repeats=2, features=spy, test_size=10)
+    children = rng().spawn(2)[0].spawn(6)
+    direction = sample_direction(s.d, children[0])
+    network = initial_network(s, children[1])
+    X, y = sample_batch(s, s.n, direction, children[2])
+    np.testing.assert_allclose(seen[0][0], gradient_step(network, X, y, 2.0).weights, rtol=1e-12)
+    np.testing.assert_array_equal(seen[0][1], sample_batch(s, s.n, direction, children[3])[0])
+    assert np.abs(np.corrcoef(X.ravel(), seen[0][1].ravel())[0, 1]) < 0.2
+
+
+def test_standard_errors_are_those_of_the_repeats():
+    losses = simulate(SMALL.replace(ridge=[0.1, 1]), rng(), repeats=6)
+    for k, kind in enumerate(KINDS):
+        np.testing.assert_allclose(getattr(losses, kind), losses.draws[:, k].mean(axis=0))
+        expected = losses.draws[:, k].std(axis=0, ddof=1) / np.sqrt(6)
+        np.testing.assert_allclose(getattr(losses, f"{kind}_se"), expected)
+
+
+def test_standard_errors_say_how_far_off_the_mean_is():
+    """Over 150 experiments of 10 repeats the studentised errors have the spread of Student's t."""
+    s = Setting(n=12, d=6, N=5, noise=0.5, ridge=1.0)
+    generator = rng(3)
+    runs = [simulate(s, generator, repeats=10, test_size=50) for _ in range(150)]
+    for kind in KINDS:
+        means = np.array([getattr(run, kind) for run in runs])
+        z = (means - means.mean()) / [getattr(run, f"{kind}_se") for run in runs]
+        print(f"{kind}: spread of z {z.std():.2f}, Student's t with 9 degrees 1.13")
+        assert 0.9 < z.std() < 1.5
+
+
+def test_the_test_set_is_streamed():
+    """A hundred times the test set takes the same memory, up to one chunk."""
+
+    def peak(size):
+        tracemalloc.start()
+        simulate(SMALL.replace(N=200), rng(), repeats=2, test_size=size)
+        _, top = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return top
+
+    small, large = peak(3000), peak(300_000)
+    chunk = 2048 * 200 * 8
+    print(f"peak {small / 1e6:.1f} MB and {large / 1e6:.1f} MB; all features at once would be 480 MB")
+    assert large < small + chunk
+    assert large < 8 * chunk
+
+
+def test_test_loss_against_its_closed_form():
+    """For linear features the test loss is |beta_* - W^T a|^2 + noise^2, without any test set."""
+    fits = []
+
+    def spy(network, X, generator):
+        fits.append((network.weights, X))
+        return X @ network.weights.T
+
+    s = SMALL.replace(activation="identity", target=(0, 1), N=8)
+    losses = simulate(s, rng(), repeats=2, features=spy, test_size=400_000)
+    children = rng().spawn(2)[0].spawn(6)
+    direction = sample_direction(s.d, children[0])
+    X, y = sample_batch(s, s.n, direction, children[3])
+    W = fits[0][0]
+    np.testing.assert_array_equal(X, fits[0][1])
+    F = X @ W.T
+    a = np.linalg.solve(F.T @ F + 0.1 * s.n * np.eye(8), F.T @ y)
+    exact = np.sum((direction - W.T @ a) ** 2) + 0.3**2
+    assert losses.draws[0, 1] == pytest.approx(exact, rel=5 * np.sqrt(2 / 400_000))
+    assert losses.draws[0, 0] == pytest.approx(np.mean((y - F @ a) ** 2), rel=1e-10)
+    assert losses.draws[0, 2] == pytest.approx(losses.draws[0, 0] + 0.1 * a @ a, rel=1e-10)
+
+
+def test_an_infinite_penalty_predicts_zero():
+    """Train and objective are the mean of y^2, test its expectation c_*^2 + noise^2."""
+    losses = simulate(SMALL.replace(ridge=1e12), rng(), repeats=30, test_size=20_000)
+    assert losses.train == pytest.approx(losses.objective, rel=1e-6)
+    assert abs(losses.test - (1 + 0.5 + 0.09)) < 4 * losses.test_se
+    assert abs(losses.train - (1 + 0.5 + 0.09)) < 4 * losses.train_se
+
+
+def test_nothing_to_learn_costs_nothing():
+    losses = simulate(SMALL.replace(target=(0.0,), noise=0.0), rng(), repeats=2)
+    assert losses.train == losses.test == losses.objective == 0
+
+
+THEORY = [
+    ("tanh", (0, 1, 0.5), {}),
+    ("relu", (0, 1), {"rows": "spherical"}),
+    ("erf", (0, 0.7, 0, 0.3), {"inputs": "spherical"}),
+    ("sign", "sign", {}),
+    ("identity", (0, 1), {}),
+]
+
+
+@pytest.mark.parametrize("kind", ["network", "gaussian_equivalent"])
+@pytest.mark.parametrize(("activation", "target", "change"), THEORY, ids=[row[0] for row in THEORY])
+def test_agrees_with_random_features(activation, target, change, kind, deviation):
+    """All three losses at three penalties; finite size is below the error of 24 repeats here."""
+    s = Setting(
+        n=300, d=180, N=240, activation=activation, target=target, noise=0.5, ridge=[0.02, 0.2, 2], **change
+    )
+    found, theory = simulate(s, rng(11), repeats=24, features=kind), random_features(s)
+    gaps = {}
+    for name in KINDS:
+        gaps[name] = (getattr(found, name) - getattr(theory, name)) / getattr(found, f"{name}_se")
+        print(f"{activation} {kind} {name}: z", gaps[name].round(1))
+    assert max(np.abs(z).max() for z in gaps.values()) < 4
+    deviation("gaussian_equivalence.random_features", "n = 300, 24 repeats", list(gaps.values()), 0, 1)
+
+
+def test_the_spectrum_is_that_of_the_features_of_the_first_draw():
+    s = SMALL.replace(N=25, step=0.5)
+    eigenvalues = simulate_spectrum(s, rng(2))
+    assert eigenvalues.shape == (40,)
+    assert np.all(np.diff(eigenvalues) >= 0)
+    assert np.abs(eigenvalues[:15]).max() < 1e-12
+    assert eigenvalues[15] > 1e-6
+    assert eigenvalues.sum() == pytest.approx(25 * s.activation.second_moment, rel=0.15)
+    np.testing.assert_array_equal(eigenvalues, simulate_spectrum(s, rng(2)))
+
+
+def test_progress_bar_shows_the_repeats(capsys):
+    simulate(SMALL, rng(), repeats=2, progress=True)
+    assert "2/2" in capsys.readouterr().err
+    simulate(SMALL, rng(), repeats=2)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("seed", [7, None, "seed", np.random.RandomState(0), np.random.SeedSequence(1)])
+def test_a_seed_instead_of_a_generator(seed):
+    for call in (simulate, simulate_spectrum):
+        with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator, for example"):
+            call(SMALL, seed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"repeats": 1}, ValueError, "repeats must be an integer >= 2, got 1"),
+        ({"repeats": 2.5}, TypeError, r"repeats must be an integer >= 2, got 2\.5"),
+        ({"jobs": 0}, ValueError, "jobs must be an integer >= 1, got 0"),
+        ({"test_size": 0}, ValueError, "test_size must be an integer >= 1, got 0"),
+        (
+            {"features": "kernel"},
+            ValueError,
+            "features must be one of 'network', 'gaussian_equivalent'.* got 'kernel'",
+        ),
+        ({"features": 3}, ValueError, "features must be one of .* got 3"),
+        ({"features": lambda net, X, g: X[:5]}, ValueError, "must have the same number of rows"),
+        ({"features": lambda net, X, g: X * np.nan}, ValueError, "F must be finite"),
+    ],
+)
+def test_refusals(arguments, error, message):
+    with pytest.raises(error, match=message):
+        simulate(SMALL, rng(), **arguments)
+
+
+def test_refusals_of_settings():
+    with pytest.raises(ValueError, match=r"step must be one number for a spectrum, got \(0\.0, 1\.0\)"):
+        simulate_spectrum(SMALL.replace(step=[0, 1]), rng())
+    with pytest.raises(
+        ValueError, match="activation must have a derivative to take a gradient step, got 'sign'"
+    ):
+        simulate(SMALL.replace(activation="sign", step=0.1), rng())
+    with pytest.raises(ValueError, match=r"step must be 0 for random features, got 0\.5"):
+        random_features(SMALL.replace(step=0.5))
+    with pytest.raises(ValueError, match=r"target must have mean zero \(c_\*0 = 0\) here, got"):
+        random_features(SMALL.replace(target=(1, 1)))
+
+
+@pytest.mark.parametrize("features", ["network", "gaussian_equivalent"])
+def test_a_streamed_fit_is_the_fit_on_the_whole(features, monkeypatch):
+    setting = Setting(n=500, d=20, N=30, target=(0, 1, 0.5), noise=0.3, ridge=(0.01, 1.0), step=(0.0, 3.0))
+    whole = simulate(setting, np.random.default_rng(31), repeats=2, features=features)
+    monkeypatch.setattr("onestep_lib.experiment.simulation._HELD", 0)
+    monkeypatch.setattr("onestep_lib.experiment.simulation._CHUNK", 128)
+    monkeypatch.setattr("onestep_lib.experiment.steps._BLOCK", 77)
+    streamed = simulate(setting, np.random.default_rng(31), repeats=2, features=features, test_size=2000)
+    # The test inputs come in other chunks, so the surrogate's noise on them differs; training does not.
+    np.testing.assert_allclose(streamed.draws[:, [0, 2]], whole.draws[:, [0, 2]], rtol=1e-9)
+    if features == "network":
+        np.testing.assert_allclose(streamed.test, whole.test, rtol=1e-9)

@@ -1,0 +1,163 @@
+"""Printed figures: what is drawn where, the style's reach, the table of gaps."""
+
+import io
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import nbformat
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from nbclient import NotebookClient
+
+from onestep_lib.figures import plotting
+
+X = np.array([0.5, 1.0, 2.0])
+MEAN = np.array([1.0, 4.0, 2.0])
+SE = np.array([0.1, 0.5, 0.2])
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def ax():
+    return plotting.figure()[1]
+
+
+def test_theory_is_a_line_and_simulation_dots_with_two_standard_errors(ax):
+    grid = np.linspace(0.5, 2, 7)
+    line, dots = plotting.theory_and_simulation(
+        ax, X, grid**2, MEAN, SE, label="test", colour="orange", dash="dashed", x_theory=grid
+    )
+    assert np.array_equal(line.get_xydata(), np.column_stack([grid, grid**2]))
+    points, _, (bars,) = dots
+    assert np.array_equal(points.get_xydata(), np.column_stack([X, MEAN]))
+    assert points.get_linestyle() == "None"
+    ends = np.array(bars.get_segments())
+    assert np.allclose(ends[:, 0, 1], MEAN - 2 * SE)
+    assert np.allclose(ends[:, 1, 1], MEAN + 2 * SE)
+    assert to_hex(line.get_color()) == to_hex(points.get_color()) == plotting.COLOURS["orange"]
+    assert line.get_linestyle() == "--"
+
+
+def test_data_limits_hold_every_error_bar(ax):
+    plotting.theory_and_simulation(ax, X, MEAN, MEAN, SE, label="test")
+    low, high = ax.get_ylim()
+    assert low < np.min(MEAN - 2 * SE)
+    assert high > np.max(MEAN + 2 * SE)
+
+
+def test_legend_has_one_entry_a_curve(ax):
+    plotting.theory_and_simulation(ax, X, MEAN, MEAN, SE, label="test")
+    plotting.theory_and_simulation(ax, X, MEAN, MEAN, SE, label="train", colour="green")
+    ax.plot(X, X, label="plain")
+    legend = plotting.legend(ax, loc="upper left")
+    assert [text.get_text() for text in legend.get_texts()] == ["test", "train", "plain"]
+    assert legend.get_title().get_text() == "line: theory, dots: simulation ± 2 s.e."
+
+
+def test_legend_of_lines_alone_has_no_heading(ax):
+    ax.plot(X, X, label="plain")
+    assert plotting.legend(ax).get_title().get_text() == ""
+
+
+def test_histogram_has_unit_area_and_the_density_is_drawn_as_given(ax):
+    samples = np.random.default_rng(3).normal(size=500)
+    x = np.linspace(-3, 3, 50)
+    bars, line = plotting.histogram_and_density(ax, samples, x, x**2, bins=20, label="law")
+    assert sum(bar.get_width() * bar.get_height() for bar in bars) == pytest.approx(1)
+    assert len(bars) == 20
+    assert np.array_equal(line.get_ydata(), x**2)
+    assert ax.get_legend_handles_labels()[1] == ["law, simulation", "law, theory"]
+
+
+def test_only_use_style_changes_settings():
+    before = dict(mpl.rcParams)
+    _, ax = plotting.figure(2, 1, sharex=True)
+    plotting.theory_and_simulation(ax[0], X, MEAN, MEAN, SE, label="test")
+    plotting.legend(ax[0])
+    assert dict(mpl.rcParams) == before
+    with mpl.rc_context():
+        plotting.use_style()
+        assert all(mpl.rcParams[name] == value for name, value in plotting.STYLE.items())
+
+
+def test_figure_is_transparent_with_dark_ink():
+    figure, ax = plotting.figure()
+    ax.plot(X, MEAN)
+    ax.set(xlabel="x", ylabel="y")
+    image = plt.imread(io.BytesIO(plotting.picture(figure, alt="words").png))
+    assert image[0, 0, 3] == 0
+    assert np.mean(image[..., 3] == 0) > 0.5
+    dark = (image[..., 3] > 0.9) & (image[..., :3].max(axis=-1) < 0.3)
+    assert dark.sum() > 200
+
+
+def test_figures_grow_with_their_panels():
+    (one, _), (stacked, axes), (beside, _) = plotting.figure(), plotting.figure(3), plotting.figure(1, 2)
+    assert axes.shape == (3,)
+    assert stacked.get_figheight() == pytest.approx(3 * one.get_figheight())
+    assert one.get_figwidth() < beside.get_figwidth() < 2 * one.get_figwidth()
+
+
+def test_picture_carries_its_alternative_text_and_closes_the_figure():
+    figure, _ = plotting.figure()
+    html = plotting.picture(figure, alt='a "peak" < 1')._repr_html_()
+    assert 'alt="a &quot;peak&quot; &lt; 1"' in html
+    assert not plt.fignum_exists(figure.number)
+
+
+def test_every_cell_of_a_notebook_shows_its_figure():
+    source = "from onestep_lib import plotting\nfig, ax = plotting.figure()"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for _ in range(2)])
+    NotebookClient(notebook, timeout=120).execute()
+    shown = [[output.get("data", {}).keys() for output in cell.outputs] for cell in notebook.cells]
+    assert [["image/png" in keys for keys in cell] for cell in shown] == [[True], [True]]
+
+
+ROWS = [
+    ("test, N = 400", 0.51234, 0.5150, 0.0021),
+    ("train", 1.234e-6, 1.2e-6, 1e-7),
+    ("far", 123.456, 119.0, 3.3),
+]
+
+
+def test_gap_table_counts_standard_errors():
+    assert plotting.gap_table(ROWS, title="loss").splitlines() == [
+        "loss              theory  simulation      s.e.  gap/s.e.",
+        "test, N = 400     0.5123      0.5150    0.0021      +1.3",
+        "train          1.234e-06   1.200e-06   1.0e-07      -0.3",
+        "far                123.5       119.0       3.3      -1.4",
+        "largest gap: 1.4 standard errors",
+    ]
+
+
+def test_gap_table_does_not_show_the_last_digits_of_another_processor():
+    nudged = [(name, *(value * (1 + 1e-12) for value in row)) for name, *row in ROWS]
+    assert plotting.gap_table(nudged) == plotting.gap_table(ROWS)
+    assert plotting.gap_table([("a", 1.0, 1.0 - 1e-15, 0.1)]).splitlines()[1].split()[-1] == "+0.0"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda ax: plotting.gap_table([]), "rows"),
+        (lambda ax: plotting.gap_table([("a", 1.0, 1.0, 0.0)]), "'a'.*standard error > 0"),
+        (lambda ax: plotting.gap_table([("a", np.nan, 1.0, 0.1)]), "'a'.*finite"),
+        (lambda ax: plotting.theory_and_simulation(ax, X, X, X, -X, label="l"), "se must be >= 0"),
+        (lambda ax: plotting.theory_and_simulation(ax, X, X, X, X[1:], label="l"), "one shape"),
+        (lambda ax: plotting.theory_and_simulation(ax, X, X, X, X, label="l", colour="red"), "colour.*'red'"),
+        (lambda ax: plotting.theory_and_simulation(ax, X, X, X, X, label="l", dash="-"), "dash.*'-'"),
+        (lambda ax: plotting.theory_and_simulation(ax, X, X, X, X, label="l", marker="x"), "marker.*'x'"),
+        (lambda ax: plotting.histogram_and_density(ax, [1.0, np.nan], X, X), "samples must be finite"),
+        (lambda ax: plotting.picture(ax.figure, alt=""), "alt"),
+        (lambda ax: plotting.figure(0), "rows"),
+    ],
+)
+def test_bad_input_is_refused_by_name(ax, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(ax)

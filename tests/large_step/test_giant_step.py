@@ -1,0 +1,336 @@
+"""The giant step: the map, the batch covariance, stored and own simulations, the surrogate."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cavity_by_sweeps import cavity_losses
+
+from onestep_lib import ConvergenceError, Setting, random_features, simulate
+from onestep_lib.activations import target
+from onestep_lib.experiment import gradient_step, initial_network, sample_batch
+from onestep_lib.large_step.batch_squared import squared_covariance, squared_resolvents
+from onestep_lib.large_step.giant_step import giant_step
+from onestep_lib.large_step.stepped_model import grouped_rows, spike_map, stepped_features
+from onestep_lib.spiked_features.conditional_means import target_means
+from onestep_lib.spiked_features.losses import solve_spiked, spiked_losses
+from onestep_lib.spiked_features.model import SpikedModel
+
+REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "srf.json").read_text())
+NETWORKS = [p for p in REFERENCE["points"] if p["kind"] == "one-gradient-step network"]
+TARGETS = {"tanh": "tanh", "sign": "sign", "sin": "sin", "he12": (0, 1, 2**-0.5)}
+
+
+def stored_setting(p, N=10_000):
+    d = 1000
+    return Setting(
+        n=round(p["alpha0"] * d), d=d, N=N, activation=p["sigma"], target=TARGETS[p["target"]],
+        rows="spherical", readout="signs", step=p["eta_tilde"] * np.sqrt(N), ridge=0.1,
+    )  # fmt: skip
+
+
+def stored_model(p):
+    """Spiked features at the stored r, gamma and bulk scales."""
+    setting = stored_setting(p)
+    signs = np.array([1.0, -1.0]) if p["balanced_signs"] else np.array([1.0])
+    scales = np.sqrt([p["c_bulk2_plus"], p["c_bulk2_minus"]])[: signs.size]
+    return SpikedModel(
+        setting.activation, p["r"] * signs, np.full(signs.size, 1 / signs.size), setting.target, p["gamma"],
+        0.0, scales, 0.0,
+    )  # fmt: skip
+
+
+def stored_ratios(p):
+    return 1 / p["alpha"], 1 / p["beta"], p["lam"] * p["beta"] / p["alpha"]
+
+
+def test_the_map_agrees_with_the_stored_one(deviation):
+    for p in NETWORKS:
+        if p["balanced_signs"]:
+            found = spike_map(stored_setting(p), stored_setting(p).step)
+            stored = [p["r"], p["gamma"], p["c_bulk2_plus"], p["c_bulk2_minus"]]
+            values = [found.strength, found.alignment, *found.scales**2]
+            np.testing.assert_allclose(values, stored, rtol=1e-10)
+            deviation("stepped_model.spike_map", "stored, 10 digits", values, stored)
+
+
+@pytest.mark.parametrize("p", NETWORKS, ids=lambda p: f"{p['sigma']}-{p['target']}-{p['alpha']}-{p['lam']}")
+def test_stored_isotropic_theory_to_nine_digits(p, deviation):
+    found = spiked_losses(stored_model(p), *stored_ratios(p))
+    stored = p["theory_isotropic_c"]
+    if (p["eta_tilde"], p["alpha"], p["beta"], p["lam"]) == (5.0, 1, 2.0, 0.001):
+        # The stored value is 5.6e-9 off here: a separate, slow solution decides.
+        def labels(kappa):
+            means = target_means(target(TARGETS[p["target"]]), kappa, p["gamma"])
+            return means.h0, means.h1, means.variance
+
+        model = stored_model(p)
+        train, test, _ = cavity_losses(
+            np.tanh, model.spikes, model.fractions, labels, p["alpha"], p["beta"], p["lam"],
+            scales=model.scales, nodes=4001,
+        )  # fmt: skip
+        stored = {"train": train, "test": test}
+    assert found.train == pytest.approx(stored["train"], rel=1e-9)
+    assert found.test == pytest.approx(stored["test"], rel=1e-9)
+    values, expected = [found.train, found.test], [stored["train"], stored["test"]]
+    deviation("losses.spiked_losses", "stored, 9 digits", values, expected)
+
+
+@pytest.mark.parametrize("activation", ["odd", "relu"])
+def test_stored_networks_by_standard_errors(activation, capsys, deviation):
+    scores = []
+    for p in NETWORKS:
+        if (p["sigma"] == "relu") != (activation == "relu") or not p["balanced_signs"]:
+            continue
+        setting = stored_setting(p)
+        model = stepped_features(setting, setting.step)
+        for d, simulated in p["sim"].items():
+            found = spiked_losses(model, *stored_ratios(p), d=int(d))
+            for name in ("train", "test"):
+                z = (simulated[name]["mean"] - getattr(found, name)) / simulated[name]["se"]
+                scores.append(z)
+                with capsys.disabled():
+                    print(
+                        f"\n{p['sigma']} {p['target']} alpha={p['alpha']} d={d} {name}: z = {z:+.2f}", end=""
+                    )
+    rms = np.sqrt(np.mean(np.square(scores)))
+    with capsys.disabled():
+        print(f"\nrms z = {rms:.2f} over {len(scores)}")
+    # The largest, -5.3, is a train loss at alpha = 1, beta = 2 and lambda = 1e-3: a gap of finite size. Own
+    # simulations give 0.0058 +- 0.0005 at d = 300 (800 draws), 0.0069 +- 0.0009 at d = 1200; theory 0.0087.
+    assert rms < 1.5
+    deviation("stepped_model.stepped_features", f"stored, d = 300 and 600, {activation}", scores, 0, 1)
+
+
+@pytest.mark.parametrize("activation", ["odd", "relu"])
+@pytest.mark.parametrize("name", ["train", "test"])
+def test_the_isotropic_bulk_is_an_approximation(activation, name):
+    scores = {"full": [], "isotropic": []}
+    for p in NETWORKS:
+        if (p["sigma"] == "relu") != (activation == "relu") or not p["balanced_signs"]:
+            continue
+        for bulk, z in scores.items():
+            model = stepped_features(stored_setting(p), stored_setting(p).step, bulk)
+            for d, simulated in p["sim"].items():
+                found = getattr(spiked_losses(model, *stored_ratios(p), d=int(d)), name)
+                z.append((simulated[name]["mean"] - found) / simulated[name]["se"])
+    full, isotropic = (np.sqrt(np.mean(np.square(z))) for z in scores.values())
+    print(f"{activation}, {name}: rms z {full:.2f}, with the isotropic bulk {isotropic:.2f}")
+    # The ranges of the page on what was checked.
+    assert 1.0 < full < 1.4
+    assert 2.0 < isotropic < 3.15
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"), [("tanh", (0, 1, 2**-0.5)), ("relu", (0.3, 1.0)), ("gelu", (0, 1, 0, 0.3))]
+)
+def test_the_map_describes_a_realised_step(name, labels, deviation):
+    d = 400
+    setting = Setting(
+        n=2 * d, d=d, N=300, activation=name, target=labels, noise=0.3, rows="spherical", readout="signs",
+        output="centred",
+    )  # fmt: skip
+    step = 1.2 * np.sqrt(setting.N)
+    found = spike_map(setting, step)
+    rows = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        theta = np.eye(d)[0]
+        X, y = sample_batch(setting, setting.n, theta, rng)
+        network = initial_network(setting, rng)
+        stepped = gradient_step(network, X, y, step, "centred").weights
+        v = X.T @ y / np.linalg.norm(X.T @ y)
+        signs = np.sign(network.readout)
+        along = (stepped - network.weights) @ v
+        across = stepped - np.outer(stepped @ v, v)
+        lengths = [np.mean(np.sum(across[signs == s] ** 2, axis=1)) for s in (1, -1)]
+        rows.append([np.mean(signs * along), v @ theta, *lengths])
+    mean, error = np.mean(rows, 0), np.std(rows, axis=0, ddof=1) / np.sqrt(len(rows))
+    expected = np.array([found.strength, found.alignment, *found.scales**2])
+    assert np.all(np.abs(mean - expected) < 4 * error + 0.015 * np.abs(expected)), (mean, expected, error)
+    deviation("stepped_model.spike_map", "d = 400, 6 draws", mean, expected, error)
+
+
+# The batch covariance.
+
+
+@pytest.mark.parametrize("strength", [0.05, 1.0, 20.0])
+@pytest.mark.parametrize(
+    ("labels", "noise", "alpha"), [((0, 1, 2**-0.5), 0.3, 2.0), ("tanh", 0.0, 1.0), ((0, 0, 1), 0.0, 0.5)]
+)
+def test_the_gauss_quadrature_reproduces_resolvents_it_was_not_fitted_to(
+    labels, noise, alpha, strength, deviation
+):
+    bulk = squared_covariance(target(labels), noise, alpha, [strength])
+    x = np.geomspace(1.01, 60, 31) / strength
+    exact = squared_resolvents(target(labels), noise, alpha, x)
+    assert np.all(bulk.weights >= 0)
+    assert np.all(bulk.vv * bulk.tt >= bulk.vt**2 * (1 - 1e-12))
+    np.testing.assert_allclose(
+        [bulk.weights.sum(), bulk.vv.sum(), bulk.vt.sum(), bulk.tt.sum()], [1, 1, 0, 1], atol=1e-10
+    )
+    h = (bulk.scales[0] * (1 + strength * exact.mean_trace) - 1) / strength
+    poles = 1 / (h + x[:, None])
+    np.testing.assert_allclose(poles @ bulk.weights, exact.trace, rtol=3e-8)
+    np.testing.assert_allclose(poles @ bulk.vv, exact.forms[:, 0, 0], rtol=3e-8)
+    np.testing.assert_allclose(poles @ bulk.tt, exact.forms[:, 1, 1], rtol=3e-8)
+    np.testing.assert_allclose(poles @ bulk.vt, exact.forms[:, 0, 1], atol=3e-8 / x.min())
+    route, expected = "resolvents it was not fitted to", [exact.trace, exact.forms[:, 0, 0]]
+    found = [poles @ bulk.weights, poles @ bulk.vv]
+    deviation("batch_squared.squared_covariance", route, found, expected)
+    found, expected = [poles @ bulk.tt, poles @ bulk.vt], [exact.forms[:, 1, 1], exact.forms[:, 0, 1]]
+    deviation("batch_squared.squared_covariance", route, found, expected, scale=1 / x.min())
+
+
+def test_the_resolvents_have_the_stated_derivatives(deviation):
+    x, h = np.array([0.3, 2.0]), 1e-4
+    at, low, high = (squared_resolvents(target((0, 1, 0.5)), 0.3, 2.0, x + s * h) for s in (0, -1, 1))
+    dtrace, dforms = (high.trace - low.trace) / (2 * h), (high.forms - low.forms) / (2 * h)
+    np.testing.assert_allclose(at.dtrace, dtrace, rtol=1e-6)
+    np.testing.assert_allclose(at.dforms, dforms, rtol=1e-5, atol=1e-7)
+    deviation("batch_squared.squared_resolvents", "central differences", at.dtrace, dtrace)
+    deviation("batch_squared.squared_resolvents", "central differences", at.dforms, dforms, scale=1e-2)
+
+
+def test_the_trace_of_h_at_n_equal_to_d_and_enormous_noise(deviation):
+    # The root m of m^2 x/c + m x = 1 for y^2 = c: labels +-1 scaled, n = d.
+    x = np.geomspace(1e-9, 1e3, 25)
+    found = squared_resolvents(target("sign"), 0.0, 1.0, x).trace
+    exact = 2 / (x + np.sqrt(x**2 + 4 * x))
+    np.testing.assert_allclose(found, exact, rtol=1e-10)
+    deviation("batch_squared.squared_resolvents", "closed form for labels +-1, n = d", found, exact)
+    loud = squared_resolvents(target((0, 1, 0.5)), 1e3, 1.0, 1e6 * x).trace
+    assert np.all(np.diff(loud) < 0)
+
+
+def test_resolvents_of_realised_batches(deviation):
+    setting = Setting(n=600, d=300, N=1, target=(0, 1, 0.3), noise=0.3)
+    x, rows = np.array([0.5, 3.0]), []
+    for seed in range(12):
+        theta = np.eye(setting.d)[0]
+        X, y = sample_batch(setting, setting.n, theta, np.random.default_rng(seed))
+        H = (X * (y**2)[:, None]).T @ X / setting.n
+        v = X.T @ y / np.linalg.norm(X.T @ y)
+        across = theta - (v @ theta) * v
+        across /= np.linalg.norm(across)
+        values, vectors = np.linalg.eigh(H)
+        a, b = vectors.T @ v, vectors.T @ across
+        poles = 1 / (values + x[:, None])
+        rows.append([poles.mean(1), poles @ a**2, poles @ (a * b), poles @ b**2])
+    mean, error = np.mean(rows, 0), np.std(rows, axis=0, ddof=1) / np.sqrt(len(rows))
+    exact = squared_resolvents(setting.target, setting.noise, 2.0, x)
+    expected = np.array([exact.trace, exact.forms[:, 0, 0], exact.forms[:, 0, 1], exact.forms[:, 1, 1]])
+    assert np.all(np.abs(mean - expected) < 4.5 * error + 2e-3 * np.abs(expected)), (mean, expected, error)
+    deviation("batch_squared.squared_resolvents", "d = 300, 12 batches", mean, expected, error)
+
+
+# Limits, simulation, the surrogate, faults.
+
+
+@pytest.mark.parametrize("name", ["tanh", "relu"])
+@pytest.mark.parametrize("rows", ["gaussian", "spherical"])
+def test_without_a_step_it_is_random_features(name, rows, deviation):
+    setting = Setting(
+        n=600,
+        d=300,
+        N=400,
+        activation=name,
+        target=(0, 1, 0.5),
+        noise=0.3,
+        ridge=[0.1, 1],
+        rows=rows,
+        readout="signs",
+    )
+    for step in (0.0, 1e-9):
+        found, expected = giant_step(setting.replace(step=step), finite_d=False), random_features(setting)
+        if step == 0.0 or name == "tanh":
+            for loss in ("train", "test", "objective"):
+                value, limit = getattr(found, loss), getattr(expected, loss)
+                np.testing.assert_allclose(value, limit, rtol=1e-8)
+                deviation("giant_step.giant_step", "random_features at step 0", value, limit)
+
+
+def test_shapes_follow_the_setting():
+    setting = Setting(n=400, d=200, N=300, step=[0.0, 10.0, 20.0], ridge=[0.1, 1.0], readout="signs")
+    losses = giant_step(setting)
+    assert losses.test.shape == (3, 2)
+    one = giant_step(setting.replace(step=20.0, ridge=1.0))
+    assert isinstance(one.test, float)
+    assert one.test == pytest.approx(losses.test[2, 1], rel=1e-10)
+
+
+CASES = [
+    ("tanh", (0, 1, 2**-0.5), "spherical", "centred"),
+    ("erf", "tanh", "gaussian", "scaled"),
+    ("tanh", "sign", "spherical", "scaled"),
+]
+# A tilted bulk and labels with a mean. At d = 100 the test loss is 2.5 % above the theory (100 draws,
+# z = 2.5), at d = 200 0.5 % (60 draws, z = 0.5).
+TILTED = [("softplus", (0.3, 1, 2**-0.5), "gaussian", "centred")]
+
+
+@pytest.mark.parametrize(
+    ("d", "repeats", "features", "cases"),
+    [
+        (100, 12, "network", CASES),
+        (100, 12, "conditional_gaussian", CASES),
+        (200, 12, "network", TILTED),
+        pytest.param(400, 24, "network", CASES + TILTED, marks=pytest.mark.slow),
+    ],
+)
+def test_own_simulation(d, repeats, features, cases, capsys, deviation):
+    scores = []
+    for case, (name, labels, rows, output) in enumerate(cases):
+        N = round(1.5 * d)
+        setting = Setting(
+            n=2 * d, d=d, N=N, activation=name, target=target(labels), noise=0.3, ridge=[0.02, 0.5],
+            step=N**0.5 * np.array([0.5, 1.5, 3, 5]), rows=rows, readout="signs", output=output,
+        )  # fmt: skip
+        simulated = simulate(setting, np.random.default_rng(case), repeats, features, test_size=10 * d)
+        found = giant_step(setting)
+        for loss in ("train", "test", "objective"):
+            z = (getattr(simulated, loss) - getattr(found, loss)) / getattr(simulated, f"{loss}_se")
+            scores.append(z)
+            with capsys.disabled():
+                print(
+                    f"\n{name} {labels} {rows} {output} d={d} {features} {loss}: z = {z.ravel().round(2)}",
+                    end="",
+                )
+    rms = np.sqrt(np.mean(np.square(scores)))
+    with capsys.disabled():
+        print(f"\nrms z = {rms:.2f}")
+    # The cells of one case share their draws: the rms itself scatters by about a quarter.
+    assert rms < 1.6
+    surrogate = "surrogates.conditional_gaussian_features"
+    formula = "giant_step.giant_step" if features == "network" else surrogate
+    deviation(formula, f"d = {d}, {repeats} repeats", scores, 0, 1)
+
+
+def test_uncovered_settings_are_refused():
+    setting = Setting(n=400, d=200, N=300, step=10.0, readout="signs")
+    for change, word in (
+        ({"readout": "gaussian"}, "readout"),
+        ({"output": "raw"}, "output"),
+        ({"inputs": "spherical"}, "inputs"),
+        ({"activation": "sign"}, "activation"),
+        ({"target": (0.0,)}, "target"),
+        ({"ridge": 0.0}, "ridge"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            giant_step(setting.replace(**change))
+    with pytest.raises(ValueError, match="bulk"):
+        giant_step(setting, bulk="round")
+
+
+def test_a_linear_activation_is_one_group():
+    """Two groups of a linear activation are collinear; at a tiny ridge their second moments are rounding."""
+    s = Setting(
+        n=33_333, d=1000, N=2000, activation="identity", target=(0, 1, 0.7), noise=1e-4, readout="signs",
+        rows="spherical", ridge=(1e-8, 1e-7, 1e-6, 1e-4), step=5.0,
+    )  # fmt: skip
+    found = giant_step(s)
+    assert np.all(np.diff(found.objective) > 0)
+    assert found.objective[0] == pytest.approx(found.train[0], rel=1e-6)
+    with pytest.raises(ConvergenceError, match="second moments"):
+        solve_spiked(grouped_rows(s, 0.0, [1.0, -1.0], [0.5, 0.5]), s.phi, s.psi, 1e-8, s.d)

@@ -1,0 +1,183 @@
+"""Row lengths: every entry against rows drawn at finite d, traces of the batch matrix, closed averages."""
+
+import time
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+from onestep_lib import Setting
+from onestep_lib.activations import Activation, Target, activation
+from onestep_lib.large_step.row_lengths import RowLengths, expected_lengths
+from onestep_lib.quadrature import gaussian_mean
+from onestep_lib.small_step.gradient import slope_moments
+
+ROUTE = "rows drawn at two finite d, extrapolated"
+UPPER = np.triu_indices(3)
+HE12 = (0, 1, 2**-0.5)
+
+
+def _bounded(mean):
+    """Bounded labels, so that a batch's own moments stay near their means; no moment vanishes by parity."""
+    centre = np.exp(-1 / 2)
+    return Target("bounded", lambda x: 1.2 * np.sin(x) - 0.9 * (np.cos(x) - centre) + mean)
+
+
+CENTRED, SHIFTED = _bounded(0.0), _bounded(0.7)
+MIXED = Activation(
+    "mixed", lambda x: np.tanh(x) + 0.3 * np.square(x) - 0.3, (), lambda x: 1 - np.tanh(x) ** 2 + 0.6 * x
+)
+ACTIVATIONS = {name: activation(name) for name in ("tanh", "relu", "softplus")} | {"mixed": MIXED}
+
+
+def setting(sigma, target, phi, **changes):
+    return Setting(n=10**6, d=round(phi * 10**6), N=10, activation=sigma, target=target, **changes)
+
+
+def drawn_entries(s, d, count, batches, rng):
+    """Mean q and the upper triangle of d/2 Cov q, one row a batch."""
+    n, slope, entries = round(d / s.phi), s.activation.derivative, []
+    for _ in range(batches):
+        X = rng.standard_normal((n, d))
+        y = s.target(X[:, 0]) + s.noise * rng.standard_normal(n)
+        rows = rng.standard_normal((count, d)) / np.sqrt(d)
+        if s.rows == "spherical":
+            rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        g = ((slope(rows @ X.T) - s.activation.c1) * y) @ X / n
+        q = np.stack([np.sum(rows**2, axis=1), 2 * np.sum(rows * g, axis=1), np.sum(g**2, axis=1)])
+        entries.append(np.concatenate([q.mean(axis=1), d / 2 * np.cov(q)[UPPER]]))
+    return np.array(entries)
+
+
+def scores(s, d, count, batches, seed):
+    """Theory, extrapolation in 1/d at fixed d/n and its standard error, without entries that are exact."""
+    rng = np.random.default_rng(seed)
+    small, large = (drawn_entries(s, size, count, batches, rng) for size in (d, 2 * d))
+    found = 2 * large.mean(axis=0) - small.mean(axis=0)
+    error = np.hypot(2 * large.std(axis=0, ddof=1), small.std(axis=0, ddof=1)) / np.sqrt(batches)
+    lengths = expected_lengths(s)
+    expected = np.concatenate([lengths.mean, lengths.covariance[UPPER]])
+    if s.rows == "spherical":
+        exact = [0, 3, 4, 5]
+        np.testing.assert_array_equal(expected[exact], [1.0, 0.0, 0.0, 0.0])
+        found, expected, error = (np.delete(part, exact) for part in (found, expected, error))
+    return found, expected, error
+
+
+def check(s, d, count, batches, deviation):
+    # A seed of its own for each case, so that the cases are independent.
+    seed = crc32(repr((s.activation.name, s.target.c0, s.rows, s.phi)).encode())
+    found, expected, error = scores(s, d, count, batches, seed)
+    deviation("row_lengths.expected_lengths", ROUTE, found, expected, error)
+    z = (found - expected) / error
+    assert np.max(np.abs(z)) < 4, z.round(1)
+
+
+@pytest.mark.parametrize("phi", [0.6, 2.0])
+@pytest.mark.parametrize("rows", ["gaussian", "spherical"])
+@pytest.mark.parametrize("labels", [CENTRED, SHIFTED], ids=["mean 0", "mean 0.7"])
+@pytest.mark.parametrize("sigma", ACTIVATIONS.values(), ids=ACTIVATIONS)
+def test_every_entry_against_drawn_rows(sigma, labels, rows, phi, deviation):
+    check(setting(sigma, labels, phi, noise=0.3, rows=rows), 80, 700, 40, deviation)
+
+
+@pytest.mark.parametrize(("phi", "d", "batches"), [(0.008, 32, 40), (300.0, 2400, 60)])
+@pytest.mark.parametrize("name", ["tanh", "mixed"])
+def test_many_and_few_samples_against_drawn_rows(name, phi, d, batches, deviation):
+    check(setting(ACTIVATIONS[name], CENTRED, phi, noise=0.3), d, 200, batches, deviation)
+
+
+def free_moments(cumulants):
+    """The moments 0 to 4 of a law with the free cumulants 1 to 4."""
+    a, b, c, e = cumulants
+    return np.array([1, a, a**2 + b, a**3 + 3 * a * b + c, a**4 + 6 * a**2 * b + 4 * a * c + 2 * b**2 + e])
+
+
+@pytest.mark.parametrize("phi", [1e-3, 0.6, 1e3])
+@pytest.mark.parametrize("labels", [HE12, (0.6, 1, 0.5), "sign"], ids=str)
+def test_a_linear_slope_gives_traces_of_the_batch_matrix(labels, phi, deviation):
+    r"""For :math:`He_2` g = 2 H-hat w: q has the quadratic forms 1, 4 H-hat and 4 H-hat^2 of w."""
+    noise, factors = 0.4, np.array([1.0, 4.0, 4.0])
+    s = setting("he2", labels, phi, noise=noise)
+    # H-hat is a free compound Poisson law: its cumulants are E y^k phi^(k - 1).
+    points, mass = np.polynomial.hermite_e.hermegauss(20)
+    mass = mass / mass.sum()
+
+    def power(k):
+        return gaussian_mean(lambda x: (s.target(x)[:, None] + noise * points) ** k @ mass, s.target.kinks)
+
+    moments = free_moments([power(k) * phi ** (k - 1) for k in (1, 2, 3, 4)])
+    order = np.arange(3)
+    scale = np.outer(factors, factors)
+    for rows in ("gaussian", "spherical"):
+        found = expected_lengths(s.replace(rows=rows))
+        covariance = moments[order[:, None] + order]
+        if rows == "spherical":
+            covariance = covariance - np.outer(moments[:3], moments[:3])
+        size = np.sqrt(np.outer(moments[2 * order], moments[2 * order])) * scale
+        np.testing.assert_allclose(found.mean, factors * moments[:3], rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(found.covariance / size, covariance * scale / size, atol=1e-12)
+        route = "free cumulants of the signed batch matrix"
+        deviation(
+            "row_lengths.expected_lengths", route, found.covariance / size, covariance * scale / size, None, 1
+        )
+
+
+def test_the_mean_is_the_squared_bulk_scale():
+    for labels in (CENTRED, SHIFTED):
+        s = setting("softplus", labels, 0.6, noise=0.3)
+        _, tilt, variance = slope_moments(s.activation)
+        tau = np.array([-2.0, 0.5, 30.0])
+        squared = (1 + tau * tilt * labels.c0) ** 2 + tau**2 * variance * 0.6 * (labels.second_moment + 0.09)
+        powers = tau[:, None] ** np.arange(3)
+        np.testing.assert_allclose(powers @ expected_lengths(s).mean, squared, rtol=1e-12)
+
+
+def test_a_linear_activation_keeps_the_lengths_of_the_rows():
+    for rows, nu in (("gaussian", 1.0), ("spherical", 0.0)):
+        lengths = expected_lengths(setting("identity", HE12, 0.6, noise=0.5, rows=rows))
+        np.testing.assert_allclose(lengths.nu([0.0, 1.0, 1e3]), nu, rtol=1e-12)
+
+
+def test_nu_takes_a_number_a_list_or_an_array():
+    lengths = expected_lengths(setting("relu", HE12, 0.6, noise=0.5))
+    tau = np.array([[0.0, 0.5], [-2.0, 3.0]])
+    values = lengths.nu(tau)
+    assert values.shape == (2, 2)
+    assert values[0, 0] == 1.0
+    assert lengths.nu(3) == values[1, 1]
+    np.testing.assert_array_equal(lengths.nu([0, 0.5]), values[0])
+    # nu is d/2 Var|b|^2/(E|b|^2)^2 of b = w + tau g, written out.
+    variance = lengths.covariance[0, 0] + 2 * 3 * lengths.covariance[0, 1]
+    variance += 9 * (2 * lengths.covariance[0, 2] + lengths.covariance[1, 1])
+    variance += 2 * 27 * lengths.covariance[1, 2] + 81 * lengths.covariance[2, 2]
+    mean = lengths.mean @ [1, 3, 9]
+    assert lengths.nu(3) == pytest.approx(variance / mean**2, rel=1e-13)
+
+
+@pytest.mark.parametrize("sigma", [*ACTIVATIONS.values(), activation("he3")], ids=lambda sigma: sigma.name)
+def test_extreme_settings_are_finite_and_fast(sigma):
+    start = time.process_time()
+    for phi in (1e-3, 1.0, 1e3):
+        for noise in (0.0, 1.0, 1e3):
+            for labels in (HE12, (0.6, 1, 0.5)):
+                lengths = expected_lengths(setting(sigma, labels, phi, noise=noise))
+                size = np.sqrt(np.diag(lengths.covariance))
+                correlation = lengths.covariance / np.outer(size, size)
+                assert np.min(np.linalg.eigvalsh(correlation)) > -1e-12
+                assert np.all(np.isfinite(lengths.nu([-1e4, 0.0, 1e-4, 1.0, 1e4])))
+    assert time.process_time() - start < 1
+
+
+def test_bad_input_is_named():
+    lengths = RowLengths(np.array([1.0, 0, 1]), np.eye(3))
+    with pytest.raises(TypeError, match="tau"):
+        lengths.nu("1")
+    with pytest.raises(ValueError, match="tau"):
+        lengths.nu(np.nan)
+    with pytest.raises(ValueError, match="mean"):
+        RowLengths(np.ones(2), np.eye(3))
+    with pytest.raises(ValueError, match="covariance"):
+        RowLengths(np.ones(3), np.ones((2, 3)))
+    with pytest.raises(ValueError, match="activation must have a derivative"):
+        expected_lengths(setting("sign", HE12, 0.6))

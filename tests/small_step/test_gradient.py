@@ -1,0 +1,289 @@
+"""The step: its rank-one part, the direction of the spike, and the spectrum of the weights."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onestep_lib import Setting, simulate
+from onestep_lib.experiment import (
+    first_layer_gradient,
+    gradient_direction,
+    gradient_step,
+    initial_network,
+    measured_spike,
+    measured_weight_spectrum,
+    rank_one_error,
+    residual,
+    sample_batch,
+    sample_direction,
+    take_steps,
+)
+from onestep_lib.small_step.gradient import (
+    Spike,
+    exact_spike,
+    gradient_spike,
+    label_direction_error,
+    label_moments,
+)
+from onestep_lib.small_step.weights import weight_spectrum
+
+ENTRIES = json.loads((Path(__file__).parents[1] / "data" / "one_step.json").read_text())["entries"]
+
+
+def entries(kind):
+    return [entry for entry in ENTRIES if entry["kind"] == kind]
+
+
+def of_entry(entry, **changes):
+    return Setting(
+        n=entry["n"],
+        d=entry["d"],
+        N=entry["N"],
+        activation=entry["act"],
+        target=entry["cs"],
+        noise=np.sqrt(entry["sigma_eps2"]),
+        **changes,
+    )
+
+
+def draw(s, rng):
+    network, direction = initial_network(s, rng), sample_direction(s.d, rng)
+    X, y = sample_batch(s, s.n, direction, rng)
+    return network, direction, X, y
+
+
+def z_scores(samples, expected):
+    samples = np.asarray(samples)
+    error = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+    return (samples.mean(axis=0) - expected) / error
+
+
+def test_label_moments_of_batches_whose_target_has_a_mean(deviation):
+    s, rng = Setting(n=1200, d=600, N=1, target=(0.7, 1, 0.5), noise=0.4), np.random.default_rng(3)
+    samples = []
+    for _ in range(40):
+        direction = sample_direction(s.d, rng)
+        X, y = sample_batch(s, s.n, direction, rng)
+        b = X.T @ y / s.n
+        samples.append([np.mean(y**2), b @ b, b @ direction / np.linalg.norm(b)])
+    found = label_moments(s.target, s.noise, s.phi)
+    expected = [found.power, found.direction, found.alignment]
+    deviation("gradient.label_moments", "batches", np.mean(samples, axis=0), expected)
+    assert np.all(np.abs(z_scores(samples, expected)) < 4)
+
+
+def test_label_moments_without_labels_or_noise():
+    assert label_moments(Setting(n=1, d=1, N=1, target=(0.0,)).target, 0.0, 0.5).alignment == 0
+    linear = label_moments(Setting(n=1, d=1, N=1).target, 0.0, 1e-30)
+    assert (linear.direction, linear.alignment) == (1, 1)
+
+
+@pytest.mark.parametrize("entry", entries("bbp_weights"), ids=lambda e: f"{e['act']}-{e['theta']:.2f}")
+def test_weight_spectrum_reference(entry, deviation):
+    found, theory = weight_spectrum(of_entry(entry, step=entry["eta"])), entry["theory"]
+    assert found.threshold == pytest.approx(entry["threshold_eta"], rel=1e-11)
+    assert found.edge == pytest.approx(theory["bulk_edge"], rel=1e-11)
+    values = (found.outlier, found.readout, found.direction, found.target)
+    names = ("top_sv", "left_overlap2", "right_overlap2", "beta_star_overlap2")
+    assert values == pytest.approx([theory[name] for name in names], rel=1e-10, abs=1e-12)
+    stored = [theory[name] for name in names]
+    deviation("weights.weight_spectrum", "stored, 12 digits", values, stored, scale=1e-2)
+
+
+def test_raw_weight_spectrum_reference(deviation):
+    (entry,) = entries("bbp_raw_network")
+    found = weight_spectrum(of_entry(entry, step=entry["eta"], output="raw"))
+    theory = entry["theory"]
+    expected = [theory["top_sv"], theory["left_overlap2"], theory["beta_star_overlap2"]]
+    values = (found.outlier, found.readout, found.target)
+    assert values == pytest.approx(expected, rel=1e-10)
+    deviation("weights.weight_spectrum", "stored, 12 digits", values, expected)
+    # The overlap with b = X^T r/n was only simulated there (5 seeds).
+    right = entry["order"].index("right_sim")
+    assert abs(found.direction - entry["mean"][right]) < 3 * entry["se"][right]
+
+
+@pytest.mark.parametrize("output", ["centred", "raw"])
+def test_threshold_is_where_the_outlier_leaves(output):
+    s = Setting(n=900, d=400, N=700, target=(0, 1, 0.5), noise=0.3, output=output)
+    threshold = weight_spectrum(s).threshold
+    below, above = (weight_spectrum(s.replace(step=threshold * f)) for f in (1 - 1e-6, 1 + 1e-6))
+    assert below.outlier == below.edge
+    assert below.readout == below.direction == below.target == 0
+    assert above.edge < above.outlier < above.edge * (1 + 1e-9)
+    assert 0 < above.readout < 1e-4
+
+
+def test_weight_spectrum_of_a_path_and_without_slope():
+    s = Setting(n=900, d=400, N=700, step=[0.0, 1.0, 5.0])
+    found = weight_spectrum(s)
+    single = [weight_spectrum(s.replace(step=step)) for step in s.step]
+    for name in ("outlier", "readout", "direction", "target"):
+        assert getattr(found, name) == pytest.approx([getattr(one, name) for one in single], rel=1e-15)
+    flat = weight_spectrum(s.replace(activation="he2"))
+    assert flat.threshold == np.inf
+    assert np.all(flat.outlier == flat.edge)
+
+
+@pytest.mark.parametrize(
+    ("output", "activation", "step"),
+    [("centred", "tanh", 2.5), ("centred", "softplus", 4.0), ("scaled", "relu", 4.0), ("raw", "tanh", 2.3)],
+)
+def test_weight_spectrum_simulation(output, activation, step, deviation):
+    s = Setting(
+        n=1000, d=500, N=600, activation=activation, target=(0, 1, 0.3), noise=0.4, step=step, output=output
+    )
+    samples = []
+    for rng in np.random.default_rng(11).spawn(16):
+        network, direction, X, y = draw(s, rng)
+        (stepped,) = take_steps(network, X, y, step, output)
+        found = measured_weight_spectrum(stepped, direction)
+        samples.append([found.outlier, found.readout, found.direction, found.target])
+    theory = weight_spectrum(s)
+    z = z_scores(samples, [theory.outlier, theory.readout, theory.direction, theory.target])
+    print(f"{output} {activation}: z of outlier, overlaps with a, b, beta_* {np.round(z, 2)}")
+    deviation("weights.weight_spectrum", "n = 1000, 16 draws", z, 0, 1)
+    assert np.all(np.abs(z) < 4)
+
+
+@pytest.mark.parametrize("inputs", ["gaussian", "spherical"])
+@pytest.mark.parametrize("output", ["centred", "raw"])
+def test_spike_simulation(inputs, output, deviation):
+    s = Setting(n=400, d=200, N=300, target=(0, 1, 0.5), noise=0.4, inputs=inputs, output=output)
+    samples = []
+    for rng in np.random.default_rng(3).spawn(60):
+        network, direction, X, y = draw(s, rng)
+        b = gradient_direction(network, X, y, output)
+        samples.append([measured_spike(b, direction).power, b @ direction])
+    expected = [gradient_spike(s).power, s.target.linear]
+    z = z_scores(samples, expected)
+    print(f"{inputs} inputs, {output}: z of |b|^2 and <b, beta_*> {np.round(z, 2)}")
+    deviation("gradient.gradient_spike", "n = 400, 60 draws", z, 0, 1)
+    assert gradient_spike(s).alignment * np.sqrt(expected[0]) == pytest.approx(s.target.linear)
+    assert np.all(np.abs(z) < 4)
+
+
+def rank_one_errors(s, seeds):
+    errors = []
+    for rng in np.random.default_rng(5).spawn(seeds):
+        network, _, X, y = draw(s, rng)
+        gradient = first_layer_gradient(network, X, y, s.output)
+        directions = (X.T @ y / s.n, gradient_direction(network, X, y, s.output))
+        errors.append([rank_one_error(gradient, network, b) for b in directions])
+    return np.array(errors)
+
+
+def test_labels_alone_miss_half_of_a_raw_gradient(deviation):
+    # The small rest of order n^{-1/2} adds to the error in quadrature.
+    s = Setting(n=1200, d=600, N=900, target=(0, 1, 2**-0.5), output="raw")
+    errors = rank_one_errors(s, 10)
+    z = z_scores(np.sqrt(errors[:, 0] ** 2 - errors[:, 1] ** 2), label_direction_error(s))
+    print(
+        f"raw, b = X^T y/n: error {errors[:, 0].mean():.3f}, limit {label_direction_error(s):.3f}, z {z:.2f}"
+    )
+    assert label_direction_error(s) == pytest.approx(0.47, abs=0.005)
+    assert abs(z) < 4
+    deviation("gradient.label_direction_error", "n = 1200, 10 draws", z, 0, 1)
+    assert label_direction_error(s.replace(output="scaled")) == 0
+
+
+@pytest.mark.parametrize("output", ["centred", "scaled", "raw"])
+def test_rank_one_error_falls_like_the_root_of_n(output):
+    s = Setting(n=300, d=150, N=200, target=(0, 1), noise=0.5, output=output)
+    small = rank_one_errors(s, 8)[:, 1].mean()
+    large = rank_one_errors(s.replace(n=1200, d=600, N=800), 8)[:, 1].mean()
+    assert small / large == pytest.approx(2, rel=0.15)
+
+
+def test_take_steps_is_the_gradient_step():
+    s = Setting(n=60, d=30, N=40, noise=0.3, output="raw")
+    network, _, X, y = draw(s, np.random.default_rng(0))
+    for stepped in take_steps(network, X, y, [0.0, 0.7, 3.0], "raw"):
+        expected = gradient_step(network, X, y, stepped.step, "raw")
+        np.testing.assert_array_equal(stepped.weights, expected.weights)
+        assert stepped.initial is network
+        np.testing.assert_allclose(stepped.direction, X.T @ residual(network, X, y, "raw") / s.n)
+
+
+def test_identity_has_an_exact_rank_one_gradient(deviation):
+    s = Setting(n=60, d=30, N=40, activation="identity", noise=0.3, output="raw")
+    network, _, X, y = draw(s, np.random.default_rng(0))
+    gradient = first_layer_gradient(network, X, y, "raw")
+    error = rank_one_error(gradient, network, gradient_direction(network, X, y, "raw"))
+    assert error < 1e-13
+    deviation("steps.gradient_direction", "exact gradient, linear activation", error, 0, scale=1)
+
+
+def test_simulate_sees_stepped_networks():
+    seen = []
+
+    def spy(network, X, rng):
+        seen.append(getattr(network, "step", None))
+        return network.activation(X @ network.weights.T)
+
+    s = Setting(n=30, d=10, N=12, step=[0.0, 1.0])
+    losses = simulate(s, np.random.default_rng(1), repeats=2, features=spy, test_size=20)
+    np.testing.assert_array_equal(
+        losses.draws, simulate(s, np.random.default_rng(1), repeats=2, test_size=20).draws
+    )
+    # Each step size: the ridge batch, then the test inputs.
+    assert seen == [0.0, 0.0, 1.0, 1.0] * 2
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 30])
+def test_measured_weight_spectrum_of_any_width(d):
+    s = Setting(n=60, d=d, N=40, step=3.0)
+    network, direction, X, y = draw(s, np.random.default_rng(0))
+    (stepped,) = take_steps(network, X, y, s.step)
+    found = measured_weight_spectrum(stepped, direction)
+    values, vectors = np.linalg.eigh(stepped.weights.T @ stepped.weights)
+    assert found.outlier == pytest.approx(np.sqrt(values[-1]), rel=1e-12)
+    assert found.edge == pytest.approx(np.sqrt(values[-2]) if d > 1 else 0, rel=1e-12)
+    assert found.target == pytest.approx((vectors[:, -1] @ direction) ** 2, rel=1e-10)
+    assert np.isnan(found.threshold)
+
+
+def test_errors_of_draws():
+    network, direction, X, y = draw(Setting(n=10, d=5, N=6), np.random.default_rng(0))
+    (stepped,) = take_steps(network, X, y, 1.0)
+    (still,) = take_steps(network, X, 0 * y, 1.0)
+    with pytest.raises(ValueError, match="direction must not be 0"):
+        measured_spike(np.zeros(5), direction)
+    with pytest.raises(ValueError, match="direction must not be 0"):
+        measured_weight_spectrum(still, direction)
+    for call in (measured_spike, lambda _, beta: measured_weight_spectrum(stepped, beta)):
+        with pytest.raises(ValueError, match="target_direction must be a unit vector, got one of length 2"):
+            call(stepped.direction, 2 * direction)
+    with pytest.raises(TypeError, match="network must be of the class SteppedNetwork, got Network"):
+        measured_weight_spectrum(network, direction)
+    with pytest.raises(ValueError, match="gradient must not be 0"):
+        rank_one_error(np.zeros((6, 5)), network, direction)
+    with pytest.raises(ValueError, match="gradient and the network's weights must have the same number"):
+        rank_one_error(np.ones((7, 5)), network, direction)
+    with pytest.raises(ValueError, match="steps must be a number or a non-empty 1-D sequence"):
+        list(take_steps(network, X, y, np.ones((2, 2))))
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="activation must have a derivative"):
+        weight_spectrum(Setting(n=10, d=10, N=10, activation="sign"))
+    with pytest.raises(ValueError, match="mean zero"):
+        gradient_spike(Setting(n=10, d=10, N=10, target=(1.0, 1.0)))
+    with pytest.raises(ValueError, match="must not both be 0"):
+        gradient_spike(Setting(n=10, d=10, N=10, target=(0.0,)))
+    with pytest.raises(ValueError, match="output must be 'centred' or 'scaled'"):
+        exact_spike(Setting(n=10, d=10, N=10, target=(0, 1.0), output="raw"))
+    for wrong, name in (((-1, 0.5), "power"), ((1, 2.0), "alignment"), ((1, 0.5, -3), "widening")):
+        with pytest.raises(ValueError, match=f"{name} must"):
+            Spike(*wrong)
+    with pytest.raises(ValueError, match="activation must have c_1 != 0"):
+        exact_spike(Setting(n=10, d=10, N=10, target=(0, 1.0), activation="abs"))
+    network, _, X, y = draw(Setting(n=10, d=5, N=6), np.random.default_rng(0))
+    with pytest.raises(ValueError, match="output must be one of"):
+        residual(network, X, y, "wrong")
+    with pytest.raises(ValueError, match="steps must be >= 0"):
+        list(take_steps(network, X, y, -1.0))
+    with pytest.raises(ValueError, match="direction must be a 1-D array of length 5"):
+        rank_one_error(np.ones((6, 5)), network, np.ones(4))
