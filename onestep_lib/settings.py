@@ -48,23 +48,16 @@ from onestep_lib._checks import (
 from onestep_lib.activations import Activation, Target
 from onestep_lib.activations import activation as as_activation
 from onestep_lib.activations import target as as_target
-from onestep_lib.experiment.inputs import INPUTS
 from onestep_lib.quadrature import ScalarFunction
 
-__all__ = [
-    "OUTPUTS",
-    "READOUTS",
-    "ROWS",
-    "THEORY_INPUTS",
-    "Losses",
-    "Setting",
-]
+__all__ = ["INPUTS", "OUTPUTS", "READOUTS", "ROWS", "THEORY_INPUTS", "Losses", "Setting"]
 
-THEORY_INPUTS = ("gaussian", "spherical")
-"""The distributions that the theories cover."""
 ROWS = ("gaussian", "spherical")
 READOUTS = ("gaussian", "signs")
 OUTPUTS = ("centred", "scaled", "raw")
+INPUTS = ("gaussian", "spherical", "rademacher", "uniform", "student", "correlated", "digits")
+THEORY_INPUTS = ("gaussian", "spherical")
+"""The distributions of the inputs that the theories cover."""
 
 
 def _path(name: str, value: ArrayLike) -> float | tuple[float, ...]:

@@ -1,8 +1,11 @@
-"""experiment"""
+"""Whatever draws: inputs, batches, networks, gradient steps, ridge regression, and the simulator.
+
+Everything public is imported from here: ``from onestep_lib.experiment import sample_batch, take_steps``.
+"""
 
 from onestep_lib.experiment.batches import sample_batch, sample_direction, sample_inputs
-from onestep_lib.experiment.feature_maps import one_step_map, require_covered
-from onestep_lib.experiment.inputs import INPUTS
+from onestep_lib.experiment.feature_maps import one_step_map
+from onestep_lib.experiment.inputs import SAMPLERS
 from onestep_lib.experiment.measured import (
     distribution_distance,
     measured_outliers,
@@ -22,13 +25,8 @@ from onestep_lib.experiment.ridge import (
     smoother,
     streamed_ridge_path,
 )
-from onestep_lib.experiment.simulation import Draws, simulate, simulate_spectrum
-from onestep_lib.experiment.spike_maps import (
-    infinite_spike_features,
-    measured_widening,
-    spike_features,
-    spike_terms,
-)
+from onestep_lib.experiment.simulation import simulate, simulate_spectrum
+from onestep_lib.experiment.spike_maps import infinite_spike_features, spike_features
 from onestep_lib.experiment.steps import (
     SteppedNetwork,
     first_layer_gradient,
@@ -44,24 +42,10 @@ from onestep_lib.experiment.surrogates import (
     gaussian_equivalent_features,
     network_features,
 )
-from onestep_lib.experiment.sweeps import (
-    BEYOND,
-    CHUNK,
-    ONE_CURVE,
-    SWEEPS,
-    sweep_chunk,
-    sweep_row,
-    sweep_setting,
-)
 
 __all__ = [
-    "BEYOND",
-    "CHUNK",
     "FEATURE_MAPS",
-    "INPUTS",
-    "ONE_CURVE",
-    "SWEEPS",
-    "Draws",
+    "SAMPLERS",
     "Network",
     "Profile",
     "RidgePath",
@@ -82,12 +66,10 @@ __all__ = [
     "measured_outliers",
     "measured_spike",
     "measured_weight_spectrum",
-    "measured_widening",
     "network_features",
     "one_step_map",
     "operator_norm",
     "rank_one_error",
-    "require_covered",
     "residual",
     "ridge_path",
     "sample_batch",
@@ -98,10 +80,6 @@ __all__ = [
     "smoother",
     "spike_error",
     "spike_features",
-    "spike_terms",
     "streamed_ridge_path",
-    "sweep_chunk",
-    "sweep_row",
-    "sweep_setting",
     "take_steps",
 ]

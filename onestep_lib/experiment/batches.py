@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from onestep_lib._checks import check_count, check_generator, check_unit_vector
-from onestep_lib.experiment.inputs import INPUTS
+from onestep_lib.experiment.inputs import SAMPLERS
 from onestep_lib.settings import Setting
 
 __all__ = [
@@ -27,7 +27,7 @@ def sample_direction(d: int, rng: np.random.Generator) -> np.ndarray:
 
 def sample_inputs(setting: Setting, count: int, rng: np.random.Generator) -> np.ndarray:
     """Draw `count` inputs of the setting's distribution, shape (count, d)."""
-    return INPUTS[setting.inputs](check_count("count", count), setting.d, check_generator(rng))
+    return SAMPLERS[setting.inputs](check_count("count", count), setting.d, check_generator(rng))
 
 
 def sample_batch(

@@ -11,7 +11,6 @@ from onestep_lib.settings import OUTPUTS, Setting
 
 __all__ = [
     "one_step_map",
-    "require_covered",
 ]
 
 FeatureMap = Callable[[Network, np.ndarray, np.random.Generator], np.ndarray]

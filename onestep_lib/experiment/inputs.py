@@ -23,9 +23,7 @@ from importlib import resources
 import numpy as np
 from scipy.signal import lfilter
 
-__all__ = [
-    "INPUTS",
-]
+__all__ = ["SAMPLERS"]
 
 Sampler = Callable[[int, int, np.random.Generator], np.ndarray]
 _DEGREES = 5
@@ -79,7 +77,7 @@ def _digits(count: int, d: int, rng: np.random.Generator) -> np.ndarray:
     return components[rng.integers(components.shape[0], size=count), :d]
 
 
-INPUTS: dict[str, Sampler] = {
+SAMPLERS: dict[str, Sampler] = {
     "gaussian": _gaussian,
     "spherical": _spherical,
     "rademacher": _rademacher,

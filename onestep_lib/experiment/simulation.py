@@ -95,7 +95,7 @@ def simulate_spectrum(
 def _feature_map(features: str | FeatureMap, setting: Setting) -> FeatureMap:
     if not callable(features) and not (isinstance(features, str) and features in FEATURE_MAPS):
         raise ValueError(
-            f"features must be one of {', '.join(map(repr, FEATURES))} or a feature map, got {features!r}"
+            f"features must be one of {', '.join(map(repr, FEATURE_MAPS))} or a feature map, got {features!r}"
         )
     feature_map = features if callable(features) else FEATURE_MAPS[features]
     require_covered(feature_map, setting)

@@ -16,9 +16,7 @@ from onestep_lib.small_step.spikes import ABSENT, SPIKED_OUTPUTS, power_basis
 
 __all__ = [
     "infinite_spike_features",
-    "measured_widening",
     "spike_features",
-    "spike_terms",
 ]
 
 

@@ -1,7 +1,11 @@
-"""figures"""
+"""Figures: printed ones, and explorers whose sliders work on a page without a kernel.
+
+Everything public is imported from here: ``from onestep_lib.figures import Explorer, Slider``. The figures do no
+mathematics.
+"""
 
 from onestep_lib.figures.explorer import Explorer, Panel, Readout
-from onestep_lib.figures.live import live
+from onestep_lib.figures.kernel import live
 from onestep_lib.figures.look import COLOURS, DARK_COLOURS, DASHES, ERROR_BARS, MARKERS
 from onestep_lib.figures.plotting import (
     STYLE,
@@ -14,8 +18,8 @@ from onestep_lib.figures.plotting import (
     theory_and_simulation,
     use_style,
 )
-from onestep_lib.figures.series import Bars, Column, Dots, HLine, Line, Mark, Series, VLine, numbers
-from onestep_lib.figures.sliders import Slider, tabulate, value_text
+from onestep_lib.figures.series import Bars, Dots, HLine, Line, VLine
+from onestep_lib.figures.sliders import Slider, tabulate
 
 __all__ = [
     "COLOURS",
@@ -25,16 +29,13 @@ __all__ = [
     "MARKERS",
     "STYLE",
     "Bars",
-    "Column",
     "Dots",
     "Explorer",
     "HLine",
     "Line",
-    "Mark",
     "Panel",
     "Picture",
     "Readout",
-    "Series",
     "Slider",
     "VLine",
     "figure",
@@ -42,10 +43,8 @@ __all__ = [
     "histogram_and_density",
     "legend",
     "live",
-    "numbers",
     "picture",
     "tabulate",
     "theory_and_simulation",
     "use_style",
-    "value_text",
 ]

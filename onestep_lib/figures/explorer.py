@@ -303,7 +303,7 @@ def _panel_html(panel: Panel, marks: Sequence[Mark], start: Sequence[int]) -> st
     curves = "".join(f'<path data-mark="" {mark.attributes} d="{mark.path(start)}"/>' for mark in marks)
     return (
         f'<div class="os-panel">{title}<svg role="img" aria-label="{escape(panel.alt)}" '
-        f'viewBox="0 0 {_svg.WIDTH} {_svg.HEIGHT}">{axes}{_svg.window(curves)}</svg>'
+        f'viewBox="0 0 {svg.WIDTH} {svg.HEIGHT}">{axes}{svg.window(curves)}</svg>'
         f"{_legend_html(panel)}</div>"
     )
 
@@ -340,6 +340,6 @@ def _properties(colours: dict[str, str]) -> str:
 
 def _static(name: str) -> str:
     """A file of the package, without the indentation and comments that a page need not carry."""
-    text = (resources.files("onestep_lib") / "static" / name).read_text(encoding="utf-8")
+    text = (resources.files("onestep_lib.figures") / "static" / name).read_text(encoding="utf-8")
     text = text[text.index("*/") + 2 :]
     return "\n".join(line.strip() for line in text.splitlines() if line.strip())

@@ -243,4 +243,4 @@ def _check_points(columns: dict[str, np.ndarray], first: str, second: str) -> No
 
 
 def _line(columns: dict[str, Column], colour: str, dash: str) -> Mark:
-    return Mark("line", columns, f'class="{colour}"{_svg.dash_attribute(dash)}')
+    return Mark("line", columns, f'class="{colour}"{svg.dash_attribute(dash)}')

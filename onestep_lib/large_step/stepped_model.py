@@ -60,7 +60,6 @@ __all__ = [
     "SpikeMap",
     "grouped_rows",
     "is_odd",
-    "require_signs",
     "require_stepped",
     "spike_map",
     "spike_strength",

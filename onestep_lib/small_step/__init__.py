@@ -1,1 +1,52 @@
-"""small_step"""
+"""Steps n^alpha, alpha < 1/2: the gradient, its spike in the weights, the spikes in the features, the staircase.
+
+Each module is the formula page of one idea; import it by name, ``from onestep_lib.small_step import spikes``.
+"""
+
+from onestep_lib.small_step.gradient import (
+    LabelMoments,
+    Spike,
+    direction_floor,
+    exact_spike,
+    gradient_spike,
+    label_direction_error,
+    label_moments,
+    slope_moments,
+)
+from onestep_lib.small_step.outliers import Outliers, feature_outliers
+from onestep_lib.small_step.spikes import power_basis, sample_side, spike_level, spike_matrix, spike_norms
+from onestep_lib.small_step.stairs import (
+    Gain,
+    finite_gain,
+    finite_staircase,
+    first_stairs,
+    staircase,
+    staircase_gain,
+)
+from onestep_lib.small_step.weights import WeightSpectrum, weight_spectrum
+
+__all__ = [
+    "Gain",
+    "LabelMoments",
+    "Outliers",
+    "Spike",
+    "WeightSpectrum",
+    "direction_floor",
+    "exact_spike",
+    "feature_outliers",
+    "finite_gain",
+    "finite_staircase",
+    "first_stairs",
+    "gradient_spike",
+    "label_direction_error",
+    "label_moments",
+    "power_basis",
+    "sample_side",
+    "slope_moments",
+    "spike_level",
+    "spike_matrix",
+    "spike_norms",
+    "staircase",
+    "staircase_gain",
+    "weight_spectrum",
+]

@@ -62,7 +62,6 @@ from scipy.special import factorial
 
 from onestep_lib._checks import check_instance, check_nonnegative, check_number, check_positive
 from onestep_lib.activations import Activation, Target
-from onestep_lib.no_step.floors import _DEGREES
 from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.settings import Setting
 
@@ -76,6 +75,10 @@ __all__ = [
     "label_moments",
     "slope_moments",
 ]
+
+
+# Degrees above it count as unseen.
+_SEEN_DEGREES = 12
 
 
 @dataclass(frozen=True)
@@ -193,7 +196,7 @@ def gradient_spike(setting: Setting) -> Spike:
 def exact_spike(setting: Setting) -> Spike:
     r"""Return `gradient_spike` with the widening q of the exact step (formula in the module).
 
-    The theories of :mod:`onestep_lib.small_step.spikes`, :mod:`onestep_lib.small_step.outliers` and :mod:`onestep_lib.small_step.staircase`
+    The theories of :mod:`onestep_lib.small_step.spikes`, :mod:`onestep_lib.small_step.outliers` and :mod:`onestep_lib.small_step.stairs`
     describe a step of rank one unless they are given this spike.
 
     Raises
@@ -267,6 +270,6 @@ def direction_floor(setting: Setting) -> float:
         As in `onestep_lib.small_step.gradient.gradient_spike`.
     """
     rho_sq = gradient_spike(setting).alignment ** 2
-    k = np.arange(2, _DEGREES + 1)
-    seen = np.sum(factorial(k) * setting.target.coefficients(_DEGREES)[2:] ** 2 * rho_sq**k)
+    k = np.arange(2, _SEEN_DEGREES + 1)
+    seen = np.sum(factorial(k) * setting.target.coefficients(_SEEN_DEGREES)[2:] ** 2 * rho_sq**k)
     return float(setting.noise**2 + setting.target.nonlinear_power - seen)

@@ -14,7 +14,7 @@ The resolvent there is that of :mod:`onestep_lib.no_step.laws`.
 
 Functions
 ---------
-outliers             values and overlaps with He_q(kappa) in the limit
+feature_outliers     values and overlaps with He_q(kappa) in the limit
 measured_outliers    the same of one draw
 """
 
@@ -33,7 +33,7 @@ from onestep_lib.small_step.spikes import sample_side, spike_matrix
 
 __all__ = [
     "Outliers",
-    "outliers",
+    "feature_outliers",
 ]
 
 
@@ -52,7 +52,7 @@ class Outliers:
     overlaps: np.ndarray
 
 
-def outliers(
+def feature_outliers(
     setting: Setting, level: int, spike: Spike | None = None, readout: np.ndarray | None = None
 ) -> Outliers:
     r"""Return the eigenvalues of :math:`FF^\top/n` to the right of the bulk, and their eigenvectors.

@@ -52,8 +52,6 @@ from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import Spike, check_widening, gradient_spike
 
 __all__ = [
-    "ABSENT",
-    "SPIKED_OUTPUTS",
     "power_basis",
     "sample_side",
     "spike_level",

@@ -1,1 +1,49 @@
-"""spiked_features"""
+"""Ridge regression on spiked random features, whatever their spikes come from.
+
+A model (`model`) has functions of kappa (`conditional_means`, `inner_average`, `kappa_grid`), a fixed point
+(`fixed_point`, `acceleration`), the mean part of its fit (`mean_part`) and second moments (`second_moments`); `losses` puts
+them together.
+"""
+
+from onestep_lib.spiked_features.conditional_means import (
+    FeatureMeans,
+    TargetMeans,
+    TwoIndexTarget,
+    feature_means,
+    target_means,
+)
+from onestep_lib.spiked_features.fixed_point import FixedPoint, Sweep, solve_fixed_point, sweep_fixed_point
+from onestep_lib.spiked_features.kappa import KappaGrid, kappa_grid
+from onestep_lib.spiked_features.losses import solve_spiked, spiked_losses
+from onestep_lib.spiked_features.model import (
+    BulkCovariance,
+    GroupTable,
+    SpikedModel,
+    SpikedTable,
+    isotropic_covariance,
+    kappa_table,
+)
+from onestep_lib.spiked_features.second_moments import SpikedSolution
+
+__all__ = [
+    "BulkCovariance",
+    "FeatureMeans",
+    "FixedPoint",
+    "GroupTable",
+    "KappaGrid",
+    "SpikedModel",
+    "SpikedSolution",
+    "SpikedTable",
+    "Sweep",
+    "TargetMeans",
+    "TwoIndexTarget",
+    "feature_means",
+    "isotropic_covariance",
+    "kappa_grid",
+    "kappa_table",
+    "solve_fixed_point",
+    "solve_spiked",
+    "spiked_losses",
+    "sweep_fixed_point",
+    "target_means",
+]

@@ -53,8 +53,6 @@ __all__ = [
     "target_means",
 ]
 
-ScalarFunction = Callable[[np.ndarray], np.ndarray]
-
 
 @dataclass(frozen=True)
 class FeatureMeans:

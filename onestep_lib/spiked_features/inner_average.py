@@ -9,8 +9,7 @@ from functools import partial
 import numpy as np
 
 from onestep_lib.convergence import ConvergenceError
-from onestep_lib.quadrature import gauss_legendre
-from onestep_lib.spiked_features.conditional_means import ScalarFunction
+from onestep_lib.quadrature import ScalarFunction, gauss_legendre
 
 __all__ = [
     "INNER_RANGE",

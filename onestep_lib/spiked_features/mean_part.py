@@ -10,12 +10,7 @@ from scipy.linalg import solve_triangular
 from onestep_lib.spiked_features.fixed_point import FixedPoint, Sweep
 from onestep_lib.spiked_features.model import Ratios, SpikedTable
 
-__all__ = [
-    "WEAK",
-    "MeanPart",
-    "leverage_lift",
-    "mean_part",
-]
+__all__ = []
 
 # Directions of the mean part weaker than this against the activation are dropped: to learn them takes
 # d > 1e16, and to resolve them more digits than there are (r -> 0, or nearly collinear spikes).

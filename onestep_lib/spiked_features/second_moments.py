@@ -13,9 +13,7 @@ from onestep_lib.spiked_features.mean_part import MeanPart
 from onestep_lib.spiked_features.model import Ratios, SpikedTable
 
 __all__ = [
-    "PASSES",
     "SpikedSolution",
-    "second_moments",
 ]
 
 PASSES = 60

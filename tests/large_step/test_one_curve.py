@@ -11,26 +11,21 @@ import pytest
 
 from onestep_lib import Setting, random_features, simulate
 from onestep_lib.activations import Activation
-from onestep_lib.experiment import (
-    BEYOND,
-    CHUNK,
-    ONE_CURVE,
-    feature_matrix,
-    initial_network,
-    sample_batch,
-    sample_direction,
-    sweep_chunk,
-    sweep_setting,
-    take_steps,
+from onestep_lib.experiment import feature_matrix, initial_network, sample_batch, sample_direction, take_steps
+from onestep_lib.experiment.sweeps import BEYOND, CHUNK, ONE_CURVE, sweep_chunk, sweep_setting
+from onestep_lib.large_step import (
+    batch_signed,
+    giant_step,
+    label_law,
+    nearest_setting,
+    one_step,
+    readout_nodes,
+    stepped_features,
+    stepped_vocabulary,
 )
-from onestep_lib.large_step import batch_signed as signed_spectrum
-from onestep_lib.large_step.giant_step import giant_step
-from onestep_lib.large_step.one_curve import nearest_setting, one_step, readout_nodes, stepped_vocabulary
-from onestep_lib.large_step.stepped_model import stepped_features
-from onestep_lib.small_step.gradient import exact_spike, label_moments, slope_moments
-from onestep_lib.small_step.staircase import finite_staircase
-from onestep_lib.spiked_features.losses import losses as spiked_features
-from onestep_lib.spiked_features.model import BulkCovariance
+from onestep_lib.small_step import exact_spike, finite_staircase, label_moments, slope_moments
+from onestep_lib.spiked_features import BulkCovariance
+from onestep_lib.spiked_features import losses as spiked_features
 
 DATA = Path(__file__).parents[1] / "data"
 TABLE = DATA / "one_curve.json"
@@ -223,20 +218,18 @@ def blurred_vocabulary(step):
 @lru_cache
 def blurred_spectrum(labels, noise, alpha):
     """The spectrum of H-hat read on a grid of h at a small height above the axis."""
-    law = signed_spectrum.label_law(labels, noise)
+    law = label_law(labels, noise)
     moments = label_moments(labels, noise, 1 / alpha)
     power = moments.power
     unit = np.sqrt(power / alpha)
     scale, reach = 0.147 * unit, 7.5 * unit + 3 * np.sqrt(power)
     h = scale * np.sinh(np.linspace(1, -1, 4001) * np.arcsinh(reach / scale))
-    forms = signed_spectrum._continued_forms(law, alpha, -h - 5e-4j * (scale + np.abs(h)))
-    columns = np.vstack([signed_spectrum._directions(moments, *forms[:4]).T, forms[4]])
+    forms = batch_signed._continued_forms(law, alpha, -h - 5e-4j * (scale + np.abs(h)))
+    columns = np.vstack([batch_signed._directions(moments, *forms[:4]).T, forms[4]])
     masses = columns.imag / np.pi * np.abs(np.gradient(h))
     masses = np.vstack([masses, masses[0] * h, masses[0] * h**2])
     w, vv, vt, tt, wd, wh, whh = np.add.reduceat(masses, np.arange(0, 4001, 40), axis=1)
-    return signed_spectrum.SignedSpectrum(
-        wh / w, whh / w, w / w.sum(), vv / vv.sum(), vt, tt / tt.sum(), wd / w
-    )
+    return batch_signed.SignedSpectrum(wh / w, whh / w, w / w.sum(), vv / vv.sum(), vt, tt / tt.sum(), wd / w)
 
 
 def test_changes_of_relu(deviation):

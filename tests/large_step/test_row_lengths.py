@@ -8,9 +8,9 @@ import pytest
 
 from onestep_lib import Setting
 from onestep_lib.activations import Activation, Target, activation
-from onestep_lib.large_step.row_lengths import RowLengths, expected_lengths
+from onestep_lib.large_step import RowLengths, expected_lengths
 from onestep_lib.quadrature import gaussian_mean
-from onestep_lib.small_step.gradient import slope_moments
+from onestep_lib.small_step import slope_moments
 
 ROUTE = "rows drawn at two finite d, extrapolated"
 UPPER = np.triu_indices(3)

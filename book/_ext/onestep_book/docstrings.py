@@ -24,6 +24,8 @@ SPECIAL = re.compile(r"(?<!\\)(\||\*|(?<=\w)_(?![\w]))")
 NAME = re.compile(r"`([A-Za-z_][\w.]*)`")
 TABLE = ".. rubric:: Functions"
 ENTRY = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")
+# These import names from their modules.
+FOLDERS = ("onestep_lib", "onestep_lib.experiment", "onestep_lib.figures")
 UNTOUCHED = re.compile(r"^(\s*)(\.\. (?:math|code-block)::|.*::$)")
 
 
@@ -102,9 +104,9 @@ def escape(lines: list[str], module: str = "") -> list[str]:
 def follow_shortcut(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, text: nodes.TextElement
 ) -> nodes.reference | None:
-    """Resolve `onestep_lib.name` to the module that defines and documents it."""
+    """Resolve a name imported from a folder, `onestep_lib.experiment.simulate`, to the module that documents it."""
     package, _, name = node.get("reftarget", "").rpartition(".")
-    if node.get("refdomain") != "py" or package != "onestep_lib":
+    if node.get("refdomain") != "py" or package not in FOLDERS:
         return None
     defined = getattr(importlib.import_module(package), name, None)
     target = f"{getattr(defined, '__module__', package)}.{name}"

@@ -1,0 +1,97 @@
+"""The house: folders in the order of the book, nothing imports what stands above it, one word for one thing."""
+
+import ast
+import importlib
+import json
+import pkgutil
+import re
+from collections import Counter
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import onestep_lib
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY = ROOT / "onestep_lib"
+# From the ground up; modules that stand directly in the library are the ground.
+FLOORS = ("", "no_step", "small_step", "spiked_features", "large_step", "experiment", "figures")
+THEORY = FLOORS[1:5]
+MODULES = sorted(path for path in LIBRARY.rglob("*.py") if path.name != "__init__.py")
+NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def floor_of(module: str) -> int:
+    return FLOORS.index(module.split(".")[1] if module.count(".") == 2 else "")
+
+
+def imported(path: Path) -> set[str]:
+    """The library's modules that a file imports, at its top or inside a function."""
+    found = set()
+    names = {name_of(other) for other in MODULES}
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: relative import"
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found & names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_module_imports_nothing_above_it(path):
+    own = floor_of(name_of(path))
+    assert not {name for name in imported(path) if floor_of(name) > own}
+
+
+def test_theory_never_imports_the_experiment_or_the_figures():
+    theory = [path for path in MODULES if name_of(path).split(".")[1] in THEORY]
+    assert len(theory) > 20
+    for path in theory:
+        assert not re.search(r"onestep_lib\.(experiment|figures)\b.* import", path.read_text("utf-8")), path
+
+
+def test_modules_import_each_other_in_no_circle():
+    order = TopologicalSorter({name_of(path): imported(path) for path in MODULES})
+    assert len(list(order.static_order())) == len(MODULES)
+
+
+def test_the_spine_is_one_import():
+    from onestep_lib import Setting, giant_step, one_step, random_features, simulate, staircase
+
+    assert all(callable(f) for f in (Setting, giant_step, one_step, random_features, simulate, staircase))
+
+
+@pytest.mark.parametrize("folder", FLOORS[1:])
+def test_a_folder_hands_out_its_names_and_none_is_a_module(folder):
+    package = importlib.import_module(f"onestep_lib.{folder}")
+    modules = {info.name for info in pkgutil.iter_modules(package.__path__)}
+    assert not modules & set(package.__all__), "a name would hide its module"
+    for name in package.__all__:
+        defined = getattr(package, name)
+        assert getattr(defined, "__module__", f"onestep_lib.{folder}.").startswith(f"onestep_lib.{folder}.")
+
+
+def test_no_two_modules_define_the_same_public_name():
+    homes = Counter()
+    for info in pkgutil.walk_packages(onestep_lib.__path__, "onestep_lib."):
+        module = importlib.import_module(info.name)
+        for name in getattr(module, "__all__", ()):
+            if getattr(getattr(module, name), "__module__", None) == info.name:
+                homes[name] += 1
+    assert not {name: count for name, count in homes.items() if count > 1}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_chapter_imports_once_from_a_folder(path):
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    sources = re.findall(r"^\s*from (onestep_lib\S*) import", code, re.MULTILINE)
+    folders = [source for source in sources if source.split(".")[1:2] and source.split(".")[1] in FLOORS[1:]]
+    assert all(source.count(".") == 1 for source in folders), folders
+    assert len(folders) == len(set(folders)), folders
