@@ -144,6 +144,17 @@ class Activation(_GaussianFunction):
                 f"{self.c1:.9g}; if f jumps, set derivative=None, and if its slope jumps, list the kinks"
             )
 
+    @cached_property
+    def slope_variance(self) -> float:
+        r"""The variance of the slope, :math:`\mathrm{Var}\,\sigma'(Z)`; its mean is c_1, and E Z sigma'(Z) = 2 c_2."""
+        nodes, weights = gaussian_quadrature(self.kinks)
+        return float(weights @ (self.require_slope()(nodes) - self.c1) ** 2)
+
+    def require_linear_part(self) -> None:
+        """Raise where c_1 = 0: then the gradient has no part of rank one."""
+        if self.c1 == 0:
+            raise ValueError(f"activation must have c_1 != 0: the gradient of {self.name!r} has no spike")
+
     def require_slope(self) -> ScalarFunction:
         """Return the derivative, or raise where there is none."""
         if self.derivative is None:

@@ -47,7 +47,6 @@ from onestep_lib.small_step import (
     label_moments,
     power_basis,
     sample_side,
-    slope_moments,
     spike_level,
     spike_matrix,
 )
@@ -137,22 +136,16 @@ WRONG = {
         TypeError,
         "network must be of the class Network",
     ),
-    "slope_moments: a name": (
-        lambda: slope_moments("tanh"),
-        TypeError,
-        "sigma must be of the class Activation",
-    ),
     "label_moments: coefficients": (
-        lambda: label_moments((0, 1), 0.1, 0.5),
+        lambda: label_moments((0, 1), 0.1),
         TypeError,
         r"target must be of the class Target, got \(0, 1\)",
     ),
     "label_moments: noise": (
-        lambda: label_moments(S.target, -0.1, 0.5),
+        lambda: label_moments(S.target, -0.1),
         ValueError,
         r"noise must be >= 0, got -0\.1",
     ),
-    "label_moments: phi": (lambda: label_moments(S.target, 0.1, 0), ValueError, "phi must be > 0, got 0"),
     "Spike: power": (lambda: Spike([1.0], 0.5), ValueError, r"power must be one number, got \[1\.0\]"),
     "Spike: alignment": (lambda: Spike(1.0, None), TypeError, "alignment must be one real number, got None"),
     "spike_level: None": (

@@ -38,7 +38,7 @@ from onestep_lib._checks import check_nonnegative, check_number, check_positive,
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.large_step.labels import LabelLaw, label_law
-from onestep_lib.small_step.gradient import LabelMoments, label_moments
+from onestep_lib.small_step.gradient import label_moments
 from onestep_lib.spiked_features.model import BulkCovariance
 
 __all__ = [
@@ -114,14 +114,15 @@ def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectru
     """
     alpha = check_number("alpha", alpha, check_positive)
     law = label_law(target, noise)
-    labels = label_moments(target, noise, 1 / alpha)
-    power = labels.power
+    labels = label_moments(target, noise)
+    power = labels.square
+    norm, gamma = labels.direction_power(1 / alpha), labels.alignment(1 / alpha)
     unit = np.sqrt(power / alpha)
     edges = _bin_edges(law, alpha, unit)
 
     def measures(z: np.ndarray) -> np.ndarray:
         traces = _continued_forms(law, alpha, -z)
-        columns = np.vstack([_directions(labels, *traces[:4]).T, traces[4]])
+        columns = np.vstack([_directions(norm, gamma, *traces[:4]).T, traces[4]])
         return np.vstack([columns, columns[0] * z, columns[0] * z**2, (columns[1] + columns[3]) * z])
 
     spectrum = _nodes(_join(_bin_masses(measures, edges)), unit, power)
@@ -306,14 +307,14 @@ def _quadratic_forms(law: LabelLaw, alpha: float, x: complex, m: complex) -> tup
 
 
 def _directions(
-    labels: LabelMoments,
+    norm: float,
+    gamma: float,
     trace: np.ndarray,
     star: np.ndarray,
     cross: np.ndarray,
     gradient: np.ndarray,
 ) -> np.ndarray:
-    """Columns tr G/d, v G v, v G theta_p and theta_p G theta_p."""
-    norm, gamma = labels.direction, labels.alignment
+    """Columns tr G/d, v G v, v G theta_p and theta_p G theta_p; norm is B."""
     vv, v_star = gradient / norm, cross / np.sqrt(norm)
     tt = (star - 2 * gamma * v_star + gamma**2 * vv) / (1 - gamma**2)
     vt = (v_star - gamma * vv) / np.sqrt(1 - gamma**2)

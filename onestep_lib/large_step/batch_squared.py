@@ -28,6 +28,7 @@ from onestep_lib._checks import check_nonnegative, check_number, check_positive,
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.quadrature import gaussian_quadrature
+from onestep_lib.small_step.gradient import label_moments
 from onestep_lib.spiked_features.model import BulkCovariance
 
 __all__ = [
@@ -103,9 +104,11 @@ def squared_resolvents(target: Target, noise: float, alpha: float, x: np.ndarray
     """
     x = check_positive("x", check_vector("x", x))
     alpha = check_number("alpha", alpha, check_positive)
-    zeta, y, weights = _label_quadrature(target, check_number("noise", noise, check_nonnegative))
+    noise = check_number("noise", noise, check_nonnegative)
+    zeta, y, weights = _label_quadrature(target, noise)
     square = y**2
-    b1, power = weights @ (y * zeta), weights @ square
+    labels = label_moments(target, noise)
+    b1, power = labels.linear, labels.square
     m = _solve_trace(square, weights, alpha, x)
     q = 1 / (1 + np.multiply.outer(m / alpha, square))
     fall = weights * square * q**2
@@ -119,7 +122,7 @@ def squared_resolvents(target: Target, noise: float, alpha: float, x: np.ndarray
     cross, dcross = value["cross"], slope["cross"]
     spike = m / alpha * value["power"]
     dspike = (dm * value["power"] + m * slope["power"]) / alpha
-    basis = _to_unit(b1, b1**2 + power / alpha)
+    basis = _to_unit(labels.direction_power(1 / alpha), labels.alignment(1 / alpha))
     forms = _pair(theta, theta * cross, spike + theta * cross**2)
     dforms = _pair(
         dtheta, dtheta * cross + theta * dcross, dspike + dtheta * cross**2 + 2 * theta * cross * dcross
@@ -141,9 +144,8 @@ def _pair(theta: np.ndarray, cross: np.ndarray, spike: np.ndarray) -> np.ndarray
     return np.moveaxis(np.array([[theta, cross], [cross, spike]]), (0, 1), (-2, -1))
 
 
-def _to_unit(b1: float, B: float) -> np.ndarray:
+def _to_unit(B: float, gamma: float) -> np.ndarray:
     """The rows (v, theta_perp) in the basis (theta, g hat), |g hat|^2 = B."""
-    gamma = b1 / np.sqrt(B)
     rho = np.sqrt(1 - gamma**2)
     return np.array([[0.0, 1 / np.sqrt(B)], [1 / rho, -gamma / rho / np.sqrt(B)]])
 

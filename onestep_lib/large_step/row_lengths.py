@@ -1,11 +1,11 @@
 r"""How much the lengths of the rows fluctuate after a gradient step.
 
-Off the spike direction a row becomes :math:`b=w+\tau g`, :math:`\tau=\eta z/\sqrt N` with the readout
+Off the spike direction a row becomes :math:`b=w+\delta g`, :math:`\delta=\eta z/\sqrt N` with the readout
 :math:`a_j=z/\sqrt N`, and
 
 .. math:: g=\frac1n\sum_iy_if(w\cdot x_i)x_i,\quad f=\sigma'-c_1,\qquad
           \nu=\frac d2\frac{\mathrm{Var}|b|^2}{(\mathbb E|b|^2)^2}
-             =\frac{p^\top\mathcal Cp}{(\bar q\cdot p)^2},\quad p=(1,\tau,\tau^2),
+             =\frac{p^\top\mathcal Cp}{(\bar q\cdot p)^2},\quad p=(1,\delta,\delta^2),
 
 with the mean :math:`\bar q` and (d/2 times) the covariance :math:`\mathcal C` of
 :math:`q=(|w|^2,2w\cdot g,|g|^2)` over the rows w at a fixed batch. Every entry is closed, in the limit of
@@ -49,6 +49,7 @@ from onestep_lib._checks import check_matrix, check_real, check_vector
 from onestep_lib.activations import Activation, Target
 from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.settings import Setting
+from onestep_lib.small_step.gradient import label_moments
 
 __all__ = [
     "RowLengths",
@@ -60,7 +61,7 @@ __all__ = [
 class RowLengths:
     r"""Moments of the three parts of a row's squared length, :math:`q=(|w|^2,2w\cdot g,|g|^2)`.
 
-    The bulk row is :math:`w+\tau g`, :math:`\tau=\eta z/\sqrt N`,
+    The bulk row is :math:`w+\delta g`, :math:`\delta=\eta z/\sqrt N`,
     :math:`g=\frac1n\sum_iy_i(\sigma'(w\cdot x_i)-c_1)x_i`.
 
     Parameters
@@ -80,10 +81,10 @@ class RowLengths:
             raise ValueError(f"covariance must have the shape (3, 3), got {covariance.shape}")
         object.__setattr__(self, "covariance", covariance)
 
-    def nu(self, tau: ArrayLike) -> np.ndarray:
-        r"""Return :math:`\nu=\frac d2\mathrm{Var}|b|^2/(\mathbb E|b|^2)^2` at each tau, of any shape."""
-        tau = check_real("tau", tau)
-        powers = np.stack([np.ones_like(tau), tau, tau**2], axis=-1)
+    def nu(self, shift: ArrayLike) -> np.ndarray:
+        r"""Return :math:`\nu=\frac d2\mathrm{Var}|b|^2/(\mathbb E|b|^2)^2` at each shift, of any shape."""
+        shift = check_real("shift", shift)
+        powers = np.stack([np.ones_like(shift), shift, shift**2], axis=-1)
         variance = np.sum((powers @ self.covariance) * powers, axis=-1)
         return np.maximum(variance, 0.0) / (powers @ self.mean) ** 2
 
@@ -112,36 +113,22 @@ def _lengths(sigma: Activation, target: Target, noise: float, phi: float, gaussi
     zeta, weights = gaussian_quadrature(sigma.kinks)
     slope = sigma.require_slope()(zeta)
     rest = slope - weights @ slope
-    labels, along = _label_moments(target, noise)
+    labels = label_moments(target, noise)
+    power = np.array([1.0, labels.mean, labels.square, labels.cube, labels.fourth])
+    along = np.array([labels.linear, labels.square_linear])
     # The two averages over the samples, S and D, are products of a power of y and one of these.
     parts = np.stack([zeta * rest, phi * rest**2])
     means = parts @ weights
     centred = parts - means[:, None]
-    own = phi * labels[[[2, 3], [3, 4]]] * ((centred * weights) @ centred.T)
+    own = phi * power[[[2, 3], [3, 4]]] * ((centred * weights) @ centred.T)
     shared = along * (parts @ (weights * zeta))
     variances = np.zeros((3, 3))
     variances[1:, 1:] = own + np.outer(shared, shared)
     if gaussian:
-        length = np.append(2.0, labels[1:3] * (parts @ (weights * (zeta**2 - 1))))
+        length = np.append(2.0, power[1:3] * (parts @ (weights * (zeta**2 - 1))))
         variances += np.outer(length, length) / 2
-    tilt, spread = labels[1] * means[0], labels[2] * means[1]
+    tilt, spread = labels.mean * means[0], labels.square * means[1]
     response = np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [-(tilt**2), 2 * tilt, 1.0]])
     covariance = response @ variances @ response.T / 2
     covariance[2, 2] += spread**2
     return RowLengths(np.array([1.0, 2 * tilt, tilt**2 + spread]), covariance)
-
-
-def _label_moments(target: Target, noise: float) -> tuple[np.ndarray, np.ndarray]:
-    r""":math:`\mathbb Ey^k`, k = 0, ..., 4, and :math:`\mathbb E[y^k\zeta_*]`, k = 1, 2."""
-    zeta, weights = gaussian_quadrature(target.kinks)
-    y = target(zeta)
-    first, second, third, fourth = (float(weights @ y**k) for k in (1, 2, 3, 4))
-    power = noise**2
-    moments = [
-        1.0,
-        first,
-        second + power,
-        third + 3 * power * first,
-        fourth + 6 * power * second + 3 * power**2,
-    ]
-    return np.array(moments), np.array([weights @ (y * zeta), weights @ (y**2 * zeta)])

@@ -52,7 +52,7 @@ from onestep_lib.large_step.batch_signed import signed_covariance
 from onestep_lib.large_step.batch_squared import squared_covariance
 from onestep_lib.large_step.row_lengths import expected_lengths
 from onestep_lib.settings import Setting
-from onestep_lib.small_step.gradient import label_moments, slope_moments
+from onestep_lib.small_step.gradient import Gradient, gradient_of
 from onestep_lib.spiked_features.model import BulkCovariance, SpikedModel
 
 __all__ = [
@@ -106,8 +106,7 @@ def spike_map(setting: Setting, step: float) -> SpikeMap:
 def spike_strength(setting: Setting, step: float) -> float:
     r"""Return r, the spike of a row with :math:`a_j=1/\sqrt N`, after a step of size eta."""
     rate = check_number("step", step, check_nonnegative) / np.sqrt(setting.N)
-    direction = label_moments(setting.target, setting.noise, setting.phi).direction
-    return float(rate * setting.activation.c1 * np.sqrt(direction))
+    return float(rate * setting.activation.c1 * np.sqrt(gradient_of(setting).power))
 
 
 def require_stepped(setting: Setting) -> None:
@@ -136,7 +135,7 @@ def grouped_rows(
     step : float
         The step size eta.
     z, fractions : array_like, shape (G,)
-        Values of :math:`z=\sqrt N\,a_j`, which take :math:`\pm\tilde\eta` to :math:`\tau=\eta z/\sqrt N`,
+        Values of :math:`z=\sqrt N\,a_j`, which take :math:`\pm\tilde\eta` to the shift :math:`\delta=\eta z/\sqrt N`,
         and the shares of the neurons that have them.
     bulk : {"full", "isotropic"}
         See `stepped_features`.
@@ -145,32 +144,38 @@ def grouped_rows(
     check_choice("bulk", bulk, BULKS)
     rate = check_number("step", step, check_nonnegative) / np.sqrt(setting.N)
     z = check_vector("z", z)
-    tau = rate * z
-    _, slope_linear, slope_variance = slope_moments(setting.activation)
-    labels = label_moments(setting.target, setting.noise, setting.phi)
-    spread = tau**2 * slope_variance * labels.power * setting.phi
+    fractions = check_vector("fractions", fractions, z.size)
+    return rows_of(setting, gradient_of(setting), rate * z, fractions, bulk)
+
+
+def rows_of(
+    setting: Setting, gradient: Gradient, shift: np.ndarray, fractions: np.ndarray, bulk: str
+) -> SpikedModel:
+    r"""The model of `grouped_rows` for shifts :math:`\delta=\eta a_j` that a theory has checked."""
+    sigma, labels = gradient.activation, gradient.labels
+    tilt = 2 * sigma.c2
     return SpikedModel(
-        activation=setting.activation,
-        spikes=spike_strength(setting, step) * z,
-        fractions=check_vector("fractions", fractions, z.size),
+        activation=sigma,
+        spikes=shift * sigma.c1 * np.sqrt(gradient.power),
+        fractions=fractions,
         target=setting.target,
-        alignment=labels.alignment,
+        alignment=gradient.alignment,
         noise=setting.noise,
-        scales=np.sqrt((1 + tau * slope_linear * setting.target.c0) ** 2 + spread),
-        row_variance=expected_lengths(setting).nu(tau),
-        bulk=_covariance(setting, tau, slope_linear, slope_variance) if bulk == "full" else None,
+        scales=np.sqrt((1 + shift * tilt * labels.mean) ** 2 + shift**2 * gradient.spread),
+        row_variance=expected_lengths(setting).nu(shift),
+        bulk=_covariance(setting, gradient, shift) if bulk == "full" else None,
     )
 
 
-def _covariance(
-    setting: Setting, tau: np.ndarray, slope_linear: float, slope_variance: float
-) -> BulkCovariance | None:
-    """The bulk covariances of the rows with the step sizes tau; None where all are the identity."""
+def _covariance(setting: Setting, gradient: Gradient, shift: np.ndarray) -> BulkCovariance | None:
+    """The bulk covariances of the rows with these shifts; None where all are the identity."""
+    sigma = gradient.activation
+    tilt = 2 * sigma.c2
     # Exactly 0 for a linear activation, where rounding could leave less.
-    strengths = tau**2 * max(slope_variance - slope_linear**2, 0.0) * setting.phi
-    batch = setting.target, setting.noise, 1 / setting.phi
-    if np.any(tau) and abs(slope_linear) >= 1e-12:
-        return signed_covariance(*batch, tau * slope_linear, strengths)
+    strengths = shift**2 * max(sigma.slope_variance - tilt**2, 0.0) * gradient.phi
+    batch = setting.target, setting.noise, 1 / gradient.phi
+    if np.any(shift) and abs(tilt) >= 1e-12:
+        return signed_covariance(*batch, shift * tilt, strengths)
     return squared_covariance(*batch, strengths) if np.any(strengths > 1e-12) else None
 
 

@@ -4,14 +4,15 @@ Each module is the formula page of one idea; import it by name, ``from onestep_l
 """
 
 from onestep_lib.small_step.gradient import (
+    Gradient,
     LabelMoments,
     Spike,
     direction_floor,
     exact_spike,
+    gradient_of,
     gradient_spike,
     label_direction_error,
     label_moments,
-    slope_moments,
 )
 from onestep_lib.small_step.outliers import Outliers, feature_outliers
 from onestep_lib.small_step.spikes import power_basis, sample_side, spike_level, spike_matrix, spike_norms
@@ -27,6 +28,7 @@ from onestep_lib.small_step.weights import WeightSpectrum, weight_spectrum
 
 __all__ = [
     "Gain",
+    "Gradient",
     "LabelMoments",
     "Outliers",
     "Spike",
@@ -37,12 +39,12 @@ __all__ = [
     "finite_gain",
     "finite_staircase",
     "first_stairs",
+    "gradient_of",
     "gradient_spike",
     "label_direction_error",
     "label_moments",
     "power_basis",
     "sample_side",
-    "slope_moments",
     "spike_level",
     "spike_matrix",
     "spike_norms",

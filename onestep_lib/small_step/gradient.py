@@ -42,13 +42,13 @@ arXiv 2402.04980).
 Functions
 ---------
 gradient_direction       b = X^T r/n of a batch
-label_moments            E y^2, B and the cosine of X^T y/n with beta_*
+label_moments            averages of the labels
+gradient_of              B, gamma, q and what they are made of, once for a setting
 take_steps               networks after one step, that remember where they came from
 rank_one_error           the relative error of c_1 a b^T, measured
 label_direction_error    the same in the limit, if b is taken as X^T y/n for a raw network
 gradient_spike           |b|^2 and the alignment of b with beta_*, in the limit
 exact_spike              the same, with the widening of the rows by the rest of the gradient
-slope_moments            Gaussian averages of the activation's slope
 weight_spectrum          edge, threshold, outlier and overlaps in the limit
 measured_spike, measured_weight_spectrum    the same of one draw
 """
@@ -56,6 +56,7 @@ measured_spike, measured_weight_spectrum    the same of one draw
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import factorial
@@ -66,14 +67,15 @@ from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.settings import Setting
 
 __all__ = [
+    "Gradient",
     "LabelMoments",
     "Spike",
     "direction_floor",
     "exact_spike",
+    "gradient_of",
     "gradient_spike",
     "label_direction_error",
     "label_moments",
-    "slope_moments",
 ]
 
 
@@ -117,58 +119,108 @@ def check_widening(value: float) -> float:
 
 @dataclass(frozen=True)
 class LabelMoments:
-    r"""What a gradient takes from the labels alone: its direction is then :math:`X^\top y/n`.
+    r"""Averages of the labels :math:`y=\sigma_*(\zeta)+` noise, alone and with :math:`\zeta\sim N(0,1)`.
 
     Parameters
     ----------
-    power : float
-        :math:`\mathbb Ey^2`: the target's square, its mean included, and the noise.
-    direction : float
-        :math:`B=c_{*,1}^2+\phi\,\mathbb Ey^2`, the limit of :math:`|X^\top y/n|^2`.
-    alignment : float
-        :math:`\gamma=c_{*,1}/\sqrt B`, the cosine of :math:`X^\top y/n` with beta_*; 0 without labels.
+    mean, square, cube, fourth : float
+        :math:`\mathbb Ey^k`, k = 1, ..., 4.
+    linear, square_linear : float
+        :math:`\mathbb E[y\zeta]=c_{*,1}` and :math:`\mathbb E[y^2\zeta]`.
     """
 
-    power: float
-    direction: float
-    alignment: float
+    mean: float
+    square: float
+    cube: float
+    fourth: float
+    linear: float
+    square_linear: float
+
+    def direction_power(self, phi: float) -> float:
+        r"""Return :math:`B=c_{*,1}^2+\phi\,\mathbb Ey^2`, the limit of :math:`|X^\top y/n|^2` at phi = d/n."""
+        return self.linear**2 + phi * self.square
+
+    def alignment(self, phi: float) -> float:
+        r"""Return :math:`\gamma=c_{*,1}/\sqrt B`, the cosine of :math:`X^\top y/n` with beta_*; 0 without labels."""
+        power = self.direction_power(phi)
+        # Without noise, rounding could push the cosine of a linear target beyond 1.
+        return float(np.clip(self.linear / np.sqrt(power), -1, 1)) if power > 0 else 0.0
 
 
-def label_moments(target: Target, noise: float, phi: float) -> LabelMoments:
-    r"""Return :math:`\mathbb Ey^2`, B and :math:`\gamma` of a batch with labels y, in the limit.
+@lru_cache(maxsize=256)
+def label_moments(target: Target, noise: float) -> LabelMoments:
+    r"""Return the averages of the labels of a single-index target.
 
-    :math:`\mathbb Ey^2=c_{*,0}^2+c_*^2+\text{noise}^2`. Most theories take targets of mean zero, for
-    which it is ``target.power + noise**2``; :mod:`onestep_lib.large_step.stepped_model` keeps the mean.
+    :math:`\mathbb Ey^2=c_{*,0}^2+c_*^2+\text{noise}^2`; the noise enters the higher ones by its Gaussian moments.
 
     Parameters
     ----------
     target : Target
     noise : float
         Standard deviation of the label noise.
-    phi : float
-        d/n of the gradient batch.
     """
     check_instance("target", target, Target)
-    noise = check_number("noise", noise, check_nonnegative)
-    power = target.c0**2 + target.power + noise**2
-    direction = target.linear**2 + check_number("phi", phi, check_positive) * power
-    # Without noise, rounding could push the cosine of a linear target beyond 1.
-    cosine = float(np.clip(target.linear / np.sqrt(direction), -1, 1)) if direction > 0 else 0.0
-    return LabelMoments(power, direction, cosine)
+    power = check_number("noise", noise, check_nonnegative) ** 2
+    zeta, weights = gaussian_quadrature(target.kinks)
+    y = target(zeta)
+    third, fourth = float(weights @ y**3), float(weights @ y**4)
+    clean = target.c0**2 + target.power
+    return LabelMoments(
+        mean=target.c0,
+        square=clean + power,
+        cube=third + 3 * power * target.c0,
+        fourth=fourth + 6 * power * clean + 3 * power**2,
+        linear=target.linear,
+        square_linear=float(weights @ (y**2 * zeta)),
+    )
 
 
-def _label_moments(setting: Setting) -> LabelMoments:
-    return label_moments(setting.target, setting.noise, setting.phi)
+@dataclass(frozen=True)
+class Gradient:
+    r"""The numbers of a gradient in the limit: all of a step but its size.
+
+    Parameters
+    ----------
+    activation : Activation
+    labels : LabelMoments
+    phi : float
+        d over the samples of the gradient's batch.
+    output_power : float
+        :math:`\mathbb Ef_0^2` of what the residual subtracts: 0 unless the network is raw.
+    """
+
+    activation: Activation
+    labels: LabelMoments
+    phi: float
+    output_power: float = 0.0
+
+    @property
+    def power(self) -> float:
+        r""":math:`B=c_{*,1}^2+\phi\,(\mathbb Ey^2+\mathbb Ef_0^2)`: :math:`|b|^2` without :math:`-c_1W_0^\top a`."""
+        return self.labels.direction_power(self.phi) + self.phi * self.output_power
+
+    @property
+    def alignment(self) -> float:
+        r""":math:`\gamma`, the cosine of :math:`X^\top y/n` with beta_*."""
+        return self.labels.alignment(self.phi)
+
+    @property
+    def spread(self) -> float:
+        r""":math:`\phi\,\mathrm{Var}(\sigma')\,\mathbb Ey^2`: the squared length of what is not of rank one, over a_j^2."""
+        return self.phi * self.activation.slope_variance * self.labels.square
+
+    @property
+    def widening(self) -> float:
+        r""":math:`q=\phi\,\mathrm{Var}(\sigma')\,\mathbb Ey^2/(c_1^2B)`."""
+        return self.spread / (self.activation.c1**2 * self.power)
 
 
-def _output_power(setting: Setting) -> float:
-    """E f_0^2 of what the residual subtracts; with c_0 != 0 the mean over readouts."""
-    return setting.activation.second_moment if setting.output == "raw" else 0.0
-
-
-def _noise_power(setting: Setting) -> float:
-    """B: |b|^2 without the part -c_1 W_0^T a of a raw network."""
-    return _label_moments(setting).direction + setting.phi * _output_power(setting)
+def gradient_of(setting: Setting) -> Gradient:
+    """Return the numbers of a setting's gradient, whatever its step sizes."""
+    check_instance("setting", setting, Setting)
+    # With c_0 != 0 the power of a raw output is the mean over readouts.
+    raw = setting.activation.second_moment if setting.output == "raw" else 0.0
+    return Gradient(setting.activation, label_moments(setting.target, setting.noise), setting.phi, raw)
 
 
 def gradient_spike(setting: Setting) -> Spike:
@@ -185,7 +237,7 @@ def gradient_spike(setting: Setting) -> Spike:
     """
     setting.require_theory()
     setting.target.require_centred()
-    power = _noise_power(setting)
+    power = gradient_of(setting).power
     if setting.output == "raw":
         power += setting.activation.c1**2
     if power == 0:
@@ -207,39 +259,8 @@ def exact_spike(setting: Setting) -> Spike:
     spike = gradient_spike(setting)
     if setting.output == "raw":
         raise ValueError("output must be 'centred' or 'scaled' for the exact step's spike, got 'raw'")
-    slope, _, variance = slope_moments(setting.activation)
-    if setting.activation.c1 == 0:
-        raise ValueError(
-            f"activation must have c_1 != 0: the gradient of {setting.activation.name!r} has no spike"
-        )
-    spread = variance / slope**2 * setting.phi * _label_moments(setting).power
-    return replace(spike, widening=spread / spike.power)
-
-
-def slope_moments(sigma: Activation) -> tuple[float, float, float]:
-    r"""Return three Gaussian averages of the slope.
-
-    Parameters
-    ----------
-    sigma : Activation
-        With a derivative.
-
-    Returns
-    -------
-    mean, linear, variance : float
-        :math:`\mathbb E\sigma'(\zeta)=c_1`, :math:`\mathbb E[\zeta\sigma'(\zeta)]=2c_2` and
-        :math:`\mathrm{Var}\,\sigma'(\zeta)`.
-
-    Raises
-    ------
-    ValueError
-        If the activation has no derivative.
-    """
-    check_instance("sigma", sigma, Activation)
-    zeta, weights = gaussian_quadrature(sigma.kinks)
-    slope = sigma.require_slope()(zeta)
-    mean = float(weights @ slope)
-    return mean, float(weights @ (zeta * slope)), float(weights @ (slope - mean) ** 2)
+    setting.activation.require_linear_part()
+    return replace(spike, widening=gradient_of(setting).widening)
 
 
 def label_direction_error(setting: Setting) -> float:
@@ -251,7 +272,7 @@ def label_direction_error(setting: Setting) -> float:
     """
     if setting.output != "raw":
         return 0.0
-    missed = setting.activation.c1**2 + setting.phi * _output_power(setting)
+    missed = setting.activation.c1**2 + setting.phi * gradient_of(setting).output_power
     return float(np.sqrt(missed / gradient_spike(setting).power))
 
 

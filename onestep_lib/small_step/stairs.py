@@ -102,10 +102,7 @@ def _checked_spike(setting: Setting, spike: Spike | None, infinite: bool = False
         raise ValueError(
             "readout must be 'gaussian' for the staircase: for signs all even spikes share one vector"
         )
-    if setting.activation.c1 == 0:
-        raise ValueError(
-            f"activation must have c_1 != 0: the gradient of {setting.activation.name!r} has no spike"
-        )
+    setting.activation.require_linear_part()
     return spike_or_limit(setting, spike)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onestep_lib.settings import Setting
-from onestep_lib.small_step.gradient import _noise_power, gradient_spike
+from onestep_lib.small_step.gradient import gradient_of, gradient_spike
 
 __all__ = [
     "WeightSpectrum",
@@ -64,7 +64,7 @@ def weight_spectrum(setting: Setting) -> WeightSpectrum:
         As in `gradient_spike`, or for an activation without derivative.
     """
     setting.activation.require_slope()
-    spike, power = gradient_spike(setting), _noise_power(setting)
+    spike, power = gradient_spike(setting), gradient_of(setting).power
     c, c1_sq, eta = setting.N / setting.d, setting.activation.c1**2, setting.steps
     raw = float(setting.output == "raw")
     kap, theta_sq = raw * eta * c1_sq, eta**2 * c1_sq * power

@@ -23,7 +23,7 @@ from onestep_lib.large_step import (
     stepped_features,
     stepped_vocabulary,
 )
-from onestep_lib.small_step import exact_spike, finite_staircase, label_moments, slope_moments
+from onestep_lib.small_step import exact_spike, finite_staircase, gradient_of, label_moments
 from onestep_lib.spiked_features import BulkCovariance
 from onestep_lib.spiked_features import losses as spiked_features
 
@@ -203,9 +203,9 @@ def relu_changes(models):
 def blurred_vocabulary(step):
     """The vocabulary with the bulk, and the bulk scales, of the blurred spectrum."""
     model = stepped_vocabulary(RELU, step, 8)
-    mean, linear, variance = slope_moments(RELU.activation)
-    direction = label_moments(RELU.target, RELU.noise, RELU.phi).direction
-    tau = model.spikes / (mean * np.sqrt(direction))
+    gradient = gradient_of(RELU)
+    mean, linear, variance = RELU.activation.c1, 2 * RELU.activation.c2, RELU.activation.slope_variance
+    tau = model.spikes / (mean * np.sqrt(gradient.power))
     data = blurred_spectrum(RELU.target, RELU.noise, 2.0)
     share = tau**2 * (variance - linear**2) * RELU.phi
     scales = 1 + np.outer(2 * tau * linear, data.h) + np.outer((tau * linear) ** 2, data.square)
@@ -219,13 +219,20 @@ def blurred_vocabulary(step):
 def blurred_spectrum(labels, noise, alpha):
     """The spectrum of H-hat read on a grid of h at a small height above the axis."""
     law = label_law(labels, noise)
-    moments = label_moments(labels, noise, 1 / alpha)
-    power = moments.power
+    moments = label_moments(labels, noise)
+    power = moments.square
     unit = np.sqrt(power / alpha)
     scale, reach = 0.147 * unit, 7.5 * unit + 3 * np.sqrt(power)
     h = scale * np.sinh(np.linspace(1, -1, 4001) * np.arcsinh(reach / scale))
     forms = batch_signed._continued_forms(law, alpha, -h - 5e-4j * (scale + np.abs(h)))
-    columns = np.vstack([batch_signed._directions(moments, *forms[:4]).T, forms[4]])
+    columns = np.vstack(
+        [
+            batch_signed._directions(
+                moments.direction_power(1 / alpha), moments.alignment(1 / alpha), *forms[:4]
+            ).T,
+            forms[4],
+        ]
+    )
     masses = columns.imag / np.pi * np.abs(np.gradient(h))
     masses = np.vstack([masses, masses[0] * h, masses[0] * h**2])
     w, vv, vt, tt, wd, wh, whh = np.add.reduceat(masses, np.arange(0, 4001, 40), axis=1)

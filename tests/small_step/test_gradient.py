@@ -68,16 +68,16 @@ def test_label_moments_of_batches_whose_target_has_a_mean(deviation):
         X, y = sample_batch(s, s.n, direction, rng)
         b = X.T @ y / s.n
         samples.append([np.mean(y**2), b @ b, b @ direction / np.linalg.norm(b)])
-    found = label_moments(s.target, s.noise, s.phi)
-    expected = [found.power, found.direction, found.alignment]
+    found = label_moments(s.target, s.noise)
+    expected = [found.square, found.direction_power(s.phi), found.alignment(s.phi)]
     deviation("gradient.label_moments", "batches", np.mean(samples, axis=0), expected)
     assert np.all(np.abs(z_scores(samples, expected)) < 4)
 
 
 def test_label_moments_without_labels_or_noise():
-    assert label_moments(Setting(n=1, d=1, N=1, target=(0.0,)).target, 0.0, 0.5).alignment == 0
-    linear = label_moments(Setting(n=1, d=1, N=1).target, 0.0, 1e-30)
-    assert (linear.direction, linear.alignment) == (1, 1)
+    assert label_moments(Setting(n=1, d=1, N=1, target=(0.0,)).target, 0.0).alignment(0.5) == 0
+    linear = label_moments(Setting(n=1, d=1, N=1).target, 0.0)
+    assert (linear.direction_power(1e-30), linear.alignment(1e-30)) == (1, 1)
 
 
 @pytest.mark.parametrize("entry", entries("bbp_weights"), ids=lambda e: f"{e['act']}-{e['theta']:.2f}")

@@ -20,7 +20,6 @@ from onestep_lib.experiment import (
     initial_network,
     measured_outliers,
     measured_spike,
-    measured_widening,
     ridge_path,
     sample_batch,
     sample_direction,
@@ -29,6 +28,7 @@ from onestep_lib.experiment import (
     spike_features,
     take_steps,
 )
+from onestep_lib.experiment.spike_maps import measured_widening
 from onestep_lib.hermite import hermite, monomial_to_hermite
 from onestep_lib.no_step import feature_law
 from onestep_lib.quadrature import gaussian_mean
