@@ -14,13 +14,13 @@ from onestep_lib._checks import (
     check_unit_vector,
     check_vector,
 )
-from onestep_lib.experiment.network import Network, feature_matrix
-from onestep_lib.experiment.spike_maps import spike_terms
+from onestep_lib.experiment.network import Network
 from onestep_lib.experiment.steps import SteppedNetwork
 from onestep_lib.hermite import hermite
 from onestep_lib.no_step.laws import Law
 from onestep_lib.small_step.gradient import Spike
 from onestep_lib.small_step.outliers import Outliers
+from onestep_lib.small_step.spikes import _remainder
 from onestep_lib.small_step.weights import WeightSpectrum
 
 __all__ = [
@@ -203,10 +203,4 @@ def spike_error(network: SteppedNetwork, X: np.ndarray, level: int, widened: boo
     TypeError, ValueError
         If the network took no step, or X does not fit.
     """
-    check_instance("network", network, SteppedNetwork)
-    check_count("level", level)
-    X = check_matrix("X", X, network.weights.shape[1])
-    samples, neurons = spike_terms(network, X, level, widened)
-    stepped = feature_matrix(network.weights, X, network.activation)
-    before = feature_matrix(network.initial.weights, X, network.activation)
-    return operator_norm(stepped - before - samples @ neurons.T) / np.sqrt(X.shape[0])
+    return operator_norm(_remainder(network, X, level, widened)) / np.sqrt(len(X))
