@@ -4,7 +4,7 @@ r"""One description of an experiment, and the losses that every theory and the s
 :math:`y_i=\sigma_*(\langle\beta_*,x_i\rangle)+\varepsilon_i`, :math:`|\beta_*|=1`,
 :math:`\varepsilon_i\sim N(0,\text{noise}^2)`. The features are :math:`F=\sigma(XW^\top)`, n by N, with
 **no** factor :math:`1/\sqrt N`, and the second layer is fitted on a fresh batch by ridge regression
-(chapter 3, :eq:`eq-ridge-problem`),
+(:eq:`eq-ridge-problem`),
 
 .. math:: \hat a=\arg\min_a\ \tfrac1n|y-Fa|^2+\lambda|a|^2 .
 

@@ -27,6 +27,7 @@ __all__ = [
     "distribution_distance",
     "measured_outliers",
     "measured_spike",
+    "measured_spike_constant",
     "measured_weight_spectrum",
     "operator_norm",
     "rank_one_error",
@@ -188,6 +189,16 @@ def measured_outliers(F: np.ndarray, kappa: np.ndarray, count: int, level: int) 
     return Outliers(singular[:count] ** 2 / n, (left[:, :count].T @ basis.T) ** 2)
 
 
+def _remainder(network: SteppedNetwork, X: np.ndarray, level: int, widened: bool) -> np.ndarray:
+    check_instance("network", network, SteppedNetwork)
+    check_count("level", level)
+    X = check_matrix("X", X, network.weights.shape[1])
+    samples, neurons = spike_terms(network, X, level, widened)
+    stepped = feature_matrix(network.weights, X, network.activation)
+    before = feature_matrix(network.initial.weights, X, network.activation)
+    return stepped - before - samples @ neurons.T
+
+
 def spike_error(network: SteppedNetwork, X: np.ndarray, level: int, widened: bool = False) -> float:
     r"""Return :math:`\|F-F_l\|/\sqrt n` in operator norm for fresh inputs X, shape (n, d).
 
@@ -203,10 +214,28 @@ def spike_error(network: SteppedNetwork, X: np.ndarray, level: int, widened: boo
     TypeError, ValueError
         If the network took no step, or X does not fit.
     """
-    check_instance("network", network, SteppedNetwork)
-    check_count("level", level)
-    X = check_matrix("X", X, network.weights.shape[1])
-    samples, neurons = spike_terms(network, X, level, widened)
-    stepped = feature_matrix(network.weights, X, network.activation)
-    before = feature_matrix(network.initial.weights, X, network.activation)
-    return operator_norm(stepped - before - samples @ neurons.T) / np.sqrt(X.shape[0])
+    return operator_norm(_remainder(network, X, level, widened)) / np.sqrt(len(X))
+
+
+def measured_spike_constant(network: SteppedNetwork, X: np.ndarray, widened: bool = False) -> float:
+    r"""Return the coefficient of :math:`\mathbf 1(a\circ a)^\top` in F - F_2: a projection.
+
+    :math:`\mathbf 1^\top(F-F_2)(a\circ a)\,/\,(n|a\circ a|^2)` for fresh inputs. Times
+    :math:`|a\circ a|` it is the size of that part of F - F_2 over :math:`\sqrt n`.
+
+    Parameters
+    ----------
+    network : SteppedNetwork
+    X : ndarray, shape (n, d)
+    widened : bool
+        As in `spike_features`: take the term out before, to see what is left.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `spike_error`, or for a readout of 0.
+    """
+    means, square = _remainder(network, X, 2, widened).mean(axis=0), network.readout**2
+    if not square.any():
+        raise ValueError("readout must not be 0: there is nothing to project on")
+    return float(means @ square / (square @ square))

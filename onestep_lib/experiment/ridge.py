@@ -4,7 +4,7 @@ r"""Ridge regression on features, for a whole path of penalties from one factori
           =(F^\top F+\lambda nI)^{-1}F^\top y=F^\top(FF^\top+\lambda nI)^{-1}y .
 
 The penalty is lambda n in the unnormalised form, see :mod:`onestep_lib.settings`. The smaller of the two
-Gram matrices is diagonalised once; each penalty then costs a matrix-vector product (derived in chapter 3:
+Gram matrices is diagonalised once; each penalty then costs a matrix-vector product (derived at
 :eq:`eq-primal-dual`, :eq:`eq-ridge-path`).
 
 Functions
@@ -60,7 +60,7 @@ class RidgePath:
         tr S of the smoother S = F (F^T F + ridge n I)^{-1} F^T.
     gcv : ndarray, shape L
         Generalised cross-validation, train/(1 - tr S/n)^2: an estimate of the test loss
-        (Golub, Heath and Wahba 1979; derived in chapter 3, :eq:`eq-gcv`). Where the fit interpolates
+        (Golub, Heath and Wahba 1979; derived at :eq:`eq-gcv`). Where the fit interpolates
         it is the limit of small penalties.
     """
 
@@ -219,7 +219,7 @@ def smoother(F: np.ndarray, ridge: float) -> np.ndarray:
 def leave_one_out(F: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
     r"""Return the residual of each sample under the fit that leaves it out, shape (n,).
 
-    From the one fit on all samples (derived in chapter 3, :eq:`eq-leave-one-out`):
+    From the one fit on all samples (:eq:`eq-leave-one-out`):
 
     .. math:: y_i-f^{(-i)}_i=\frac{y_i-(Sy)_i}{1-S_{ii}},
 
@@ -248,7 +248,7 @@ def least_squares_inflation(n: int, width: int) -> float:
 
     With feature rows and labels jointly Gaussian (mean 0, any covariance), the expected test loss of the
     fit on n samples without a penalty is the smallest loss of any linear predictor times this factor
-    (derived in chapter 3, :eq:`eq-least-squares-inflation`).
+    (:eq:`eq-least-squares-inflation`).
 
     Raises
     ------

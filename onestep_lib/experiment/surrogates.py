@@ -1,8 +1,8 @@
 r"""Conditional Gaussian features: the surrogate of a network after a giant step.
 
 Given the coordinate :math:`\kappa=v\cdot x` along the direction of the gradient, features are equivalent
-to their conditional mean, a linear part and independent noise (derived in chapter 9; the equivalence behind
-Cui et al., arXiv 2402.04980, and Dandi et al., arXiv 2410.18938).
+to their conditional mean, a linear part and independent noise (derived in the chapter on spiked random
+features; the equivalence behind Cui et al., arXiv 2402.04980, and Dandi et al., arXiv 2410.18938).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def gaussian_equivalent_features(network: Network, X: np.ndarray, rng: np.random
     r"""Return :math:`c_0+c_1XW^\top+c_{>1}Z`, Z a fresh standard Gaussian matrix.
 
     The Gaussian equivalent of random features: the mean, the linear part, and independent noise with the
-    power of everything else (derived in chapter 4, :eq:`eq-ge-surrogate`; Moniri et al., arXiv 2310.07891,
+    power of everything else (:eq:`eq-ge-surrogate`; Moniri et al., arXiv 2310.07891,
     section 2).
     """
     sigma = network.activation

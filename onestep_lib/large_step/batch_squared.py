@@ -12,7 +12,7 @@ After a giant step of a network with an odd activation the bulk rows have the co
    \theta^\top G\hat g=\theta^\top G\theta\;\mathbb E[y\zeta q],\quad
    \hat g^\top G\hat g=\mu\,\mathbb E[y^2q]+\theta^\top G\theta\;\mathbb E[y\zeta q]^2,
 
-averages over :math:`y=\sigma_*(\zeta)+` noise (derived in chapter 10). The solver needs averages of
+averages over :math:`y=\sigma_*(\zeta)+` noise (a cavity argument). The solver needs averages of
 rational functions of the eigenvalue with poles at x >= 1/e only, so each spectral measure is replaced by
 its Gauss quadrature in the space of the functions 1 and 1/(h + x_j): about a dozen nodes.
 """

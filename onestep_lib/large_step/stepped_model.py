@@ -20,8 +20,8 @@ rest widens the bulk,
 .. math:: |w_j|^2\to c_\pm^2=(1\pm\tilde\eta c'_2b_0)^2
           +\tilde\eta^2\,\mathrm{Var}(\sigma')\,\frac{\bar y^2}\alpha
 
-(derived in chapter 9; Cui et al., arXiv 2402.04980, have the same map in their normalisation). In full, a
-bulk row has the covariance
+(derived in the chapter on spiked random features; Cui et al., arXiv 2402.04980, have the same map in their
+normalisation). In full, a bulk row has the covariance
 
 .. math:: \Sigma_\pm/d,\quad\Sigma_\pm=(I\pm\tilde\eta c'_2\hat H)^2+eH,\qquad
           e=\tilde\eta^2\,\frac{\mathrm{Var}(\sigma')-c_2'^2}\alpha,

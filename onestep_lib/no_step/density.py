@@ -37,7 +37,7 @@ def stieltjes(z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: 
     .. math:: P(h)\,\big[(h-a)(h-ca)-bh\big]+z\,h^2(h-ca)=0,\qquad
               P(h)=(\tfrac hk-a)(h-ca)-bh,\qquad g=\frac h{P(h)} ,
 
-    the one with Im g > 0 and Im zg > 0 (derived in chapter 4, :eq:`eq-ge-quartic`). A constant part c_0
+    the one with Im g > 0 and Im zg > 0 (:eq:`eq-ge-quartic`). A constant part c_0
     of the activation adds one outlier and does not change the limit.
 
     Parameters

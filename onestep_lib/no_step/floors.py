@@ -4,7 +4,7 @@ The part of degree k of a function of Gaussian x is a symmetric tensor, and that
 :math:`He_k(\langle\beta_*,x\rangle)` is :math:`\beta_*^{\otimes k}`. Features drawn without knowledge of
 :math:`\beta_*` span m of these dimensions. With :math:`\beta_*` uniform on the sphere, the share of
 :math:`\beta_*^{\otimes k}` inside any such span is on average at most the sum of the m largest
-eigenvalues of :math:`\mathbb E[\beta_*^{\otimes k}(\beta_*^{\otimes k})^\top]` (derived in chapter 1). The
+eigenvalues of :math:`\mathbb E[\beta_*^{\otimes k}(\beta_*^{\otimes k})^\top]` (:eq:`eq-share-trace`). The
 eigenspaces are the spherical harmonics of degree j = k, k-2, ..., and each eigenvalue is
 :math:`p_{kj}/\dim_j`, where :math:`t^k=\sum_jp_{kj}P_j(t)` in Gegenbauer polynomials with
 :math:`P_j(1)=1`.
@@ -117,7 +117,7 @@ def fixed_feature_floor(setting: Setting) -> float:
     .. math:: \text{noise}^2+\sum_kk!\,c_{*,k}^2\,\big(1-\text{share}_k(\min(n,N))\big),
 
     for Gaussian inputs and a uniform direction, whatever the features, with a second layer fitted by
-    ridge regression (derived in chapter 1). Degrees above 12 are left out, which keeps it a bound.
+    ridge regression. Degrees above 12 are left out, which keeps it a bound.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 r"""Ridge regression on random features: the Gaussian-equivalence formulas.
 
 With a = c_1^2, b = c_{>1}^2 (see :mod:`onestep_lib.activations`), c = n/d, k = n/N and x an eigenvalue of
-X X^T/d, one unknown :math:`\mu\ge0` solves (derived in chapter 4, :eq:`eq-ge-scalar` and :eq:`eq-ge-m1-m2`)
+X X^T/d, one unknown :math:`\mu\ge0` solves (:eq:`eq-ge-scalar` and :eq:`eq-ge-m1-m2`)
 
 .. math:: \frac\lambda\mu=\frac1k-\mathbb E\Big[\frac{ax+b}{ax+b+\mu}\Big],
 
@@ -221,7 +221,7 @@ def ridge_losses(
               \text{test}=-\frac{(\text{objective}/\lambda)'}{(km_1)^2},\quad
               \text{train}=(\lambda km_1)^2\,\text{test},
 
-    the prime a derivative in lambda (derived in chapter 4, :eq:`eq-ge-objective`, :eq:`eq-ge-test`,
+    the prime a derivative in lambda (:eq:`eq-ge-objective`, :eq:`eq-ge-test`,
     :eq:`eq-ge-train`). The limit lambda = 0 is exact (:eq:`eq-ge-ridgeless`): the ridgeless fit, which
     interpolates for N > n; at n = N its test loss is infinite.
 
@@ -277,9 +277,9 @@ def ridge_losses(
 def random_features(setting: Setting) -> Losses:
     r"""Return the losses of a setting with untrained weights (step 0), in the limit of large n, d, N.
 
-    Only the linear part of the target is learned; everything else enters as label noise (derived in
-    chapter 4; Moniri et al., arXiv 2310.07891, theorem on the equivalence at eta = 0). The activation
-    may have c_0 != 0, which costs nothing in the limit.
+    Only the linear part of the target is learned; everything else enters as label noise
+    (:eq:`eq-ge-label-covariance`; Moniri et al., arXiv 2310.07891, theorem on the equivalence at eta = 0).
+    The activation may have c_0 != 0, which costs nothing in the limit.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 r"""Averages over the Marchenko-Pastur law, in closed form.
 
 For X, n by d, with independent standard entries and n/d -> c, let x be an eigenvalue of the n by n
-matrix X X^T/d, drawn at random. The average :math:`p=\mathbb E[1/(1+vx)]` solves (derived in
-chapter 4, :eq:`eq-ge-marchenko-pastur`; Marchenko and Pastur 1967)
+matrix X X^T/d, drawn at random. The average :math:`p=\mathbb E[1/(1+vx)]` solves
+(:eq:`eq-ge-marchenko-pastur`; Marchenko and Pastur 1967)
 
 .. math:: cv\,p^2+\big(1+v(1-c)\big)p-1=0 ,
 

@@ -6,6 +6,7 @@ Each module is the formula page of one idea; import it by name, ``from onestep_l
 from onestep_lib.small_step.gradient import (
     Gradient,
     LabelMoments,
+    SecondDirection,
     Spike,
     direction_floor,
     exact_spike,
@@ -13,9 +14,17 @@ from onestep_lib.small_step.gradient import (
     gradient_spike,
     label_direction_error,
     label_moments,
+    second_direction,
 )
 from onestep_lib.small_step.outliers import Outliers, feature_outliers
-from onestep_lib.small_step.spikes import power_basis, sample_side, spike_level, spike_matrix, spike_norms
+from onestep_lib.small_step.spikes import (
+    power_basis,
+    sample_side,
+    spike_constant,
+    spike_level,
+    spike_matrix,
+    spike_norms,
+)
 from onestep_lib.small_step.stairs import (
     Gain,
     finite_gain,
@@ -31,6 +40,7 @@ __all__ = [
     "Gradient",
     "LabelMoments",
     "Outliers",
+    "SecondDirection",
     "Spike",
     "WeightSpectrum",
     "direction_floor",
@@ -45,6 +55,8 @@ __all__ = [
     "label_moments",
     "power_basis",
     "sample_side",
+    "second_direction",
+    "spike_constant",
     "spike_level",
     "spike_matrix",
     "spike_norms",

@@ -36,8 +36,26 @@ the rank-one part:
 .. math:: |w_j^1|^2-|w_j^0|^2\approx(\eta c_1a_j)^2B\,(1+q),\qquad
           q=\frac{\mathrm{Var}(\sigma'(\zeta))}{c_1^2}\,\frac{\phi\,\mathbb Ey^2}B
 
-(centred or scaled network; the *widening* q. Derived in chapter 7, and part of the giant step of Cui et al.,
-arXiv 2402.04980).
+(centred or scaled network; the *widening* q: derived by a Hermite expansion and measured, not proved; part of
+the giant step of Cui et al., arXiv 2402.04980, and absent from a step of rank one, which is what the theorems
+of Moniri et al., arXiv 2310.07891, hold for: :mod:`onestep_lib.small_step.spikes`).
+
+**On its own batch** the step changes the output of a centred network by
+
+.. math:: f_1(x_i)-f_0(x_i)\approx\eta\,\big[c_1^2\langle b,x_i\rangle+\phi\,\mathrm{Var}(\sigma')\,y_i\big],
+
+to first order in :math:`\eta/\sqrt N`: the second term is the sample's own share in the gradient,
+:math:`\eta\sum_ja_j^2\sigma'(\langle w_j,x_i\rangle)^2|x_i|^2y_i/n`, less what b has of it. Both are of the
+same order, as :math:`\langle b,x_i\rangle` contains :math:`\phi y_i` besides the signal. So the direction
+:math:`b_2=X^\top(y-f_1+f_0)/n` of a second step on the batch has
+
+.. math:: \frac{\langle b_2,b\rangle}{|b|^2}\to
+          1-\eta\,\big[c_1^2(1+\phi+\phi\gamma^2)+\phi\,\mathrm{Var}(\sigma')\big],\qquad
+          \frac{\langle b_2,\beta_*\rangle}{\langle b,\beta_*\rangle}\to
+          1-\eta\,\big[c_1^2(1+\phi)+\phi\,\mathrm{Var}(\sigma')\big],
+
+:math:`\gamma=c_{*,1}/\sqrt B` (`second_direction`; the first from :math:`\frac1n\sum_i\langle b,x_i\rangle^2
+\to B(1+\phi)+\phi c_{*,1}^2`).
 
 Functions
 ---------
@@ -49,6 +67,7 @@ rank_one_error           the relative error of c_1 a b^T, measured
 label_direction_error    the same in the limit, if b is taken as X^T y/n for a raw network
 gradient_spike           |b|^2 and the alignment of b with beta_*, in the limit
 exact_spike              the same, with the widening of the rows by the rest of the gradient
+second_direction         what a second step on the same batch has left of b
 weight_spectrum          edge, threshold, outlier and overlaps in the limit
 measured_spike, measured_weight_spectrum    the same of one draw
 """
@@ -69,6 +88,7 @@ from onestep_lib.settings import Setting
 __all__ = [
     "Gradient",
     "LabelMoments",
+    "SecondDirection",
     "Spike",
     "direction_floor",
     "exact_spike",
@@ -76,6 +96,7 @@ __all__ = [
     "gradient_spike",
     "label_direction_error",
     "label_moments",
+    "second_direction",
 ]
 
 
@@ -226,9 +247,8 @@ def gradient_of(setting: Setting) -> Gradient:
 def gradient_spike(setting: Setting) -> Spike:
     r"""Return the limits of :math:`|b|^2` and of :math:`\langle b,\beta_*\rangle/|b|`.
 
-    For a centred or scaled network they are :eq:`eq-direction-overlap`, derived in chapter 1. For a raw
-    network with c_0 != 0 the first fluctuates with the readout (through :math:`c_0^2(\sum_ja_j)^2`); its
-    mean is returned.
+    For a centred or scaled network they are :eq:`eq-direction-overlap`. For a raw network with
+    c_0 != 0 the first fluctuates with the readout (through :math:`c_0^2(\sum_ja_j)^2`); its mean is returned.
 
     Raises
     ------
@@ -263,6 +283,56 @@ def exact_spike(setting: Setting) -> Spike:
     return replace(spike, widening=gradient_of(setting).widening)
 
 
+@dataclass(frozen=True)
+class SecondDirection:
+    """The direction b_2 of a second step on the first one's batch, as shares of b; arrays like the steps.
+
+    Parameters
+    ----------
+    direction : float or ndarray
+        <b_2, b>/|b|^2.
+    target : float or ndarray
+        <b_2, beta_*>/<b, beta_*>. Where it is negative, the first step has learned too much of the target's
+        linear part on its batch.
+    """
+
+    direction: float | np.ndarray
+    target: float | np.ndarray
+
+
+def second_direction(setting: Setting) -> SecondDirection:
+    r"""Return the direction that a step of size eta leaves to a second one on its batch, in the limit.
+
+    The formulas are those of :mod:`onestep_lib.small_step.gradient`, to first order in :math:`\eta/\sqrt N`. An activation
+    with a kink is slower to reach them, with an error of order :math:`\eta/\sqrt N` (observed for relu:
+    0.1 at :math:`\eta=3.7`, N = 600).
+
+    Parameters
+    ----------
+    setting : Setting
+        With ``output="centred"``.
+
+    Returns
+    -------
+    SecondDirection
+        1 at step 0.
+
+    Raises
+    ------
+    ValueError
+        As in `gradient_spike`; for another output (the scaled one hardly changes), or an activation without
+        derivative.
+    """
+    spike = gradient_spike(setting)
+    if setting.output != "centred":
+        raise ValueError(f"output must be 'centred' for the second direction, got {setting.output!r}")
+    slope, variance = setting.activation.c1, setting.activation.slope_variance
+    along_target = slope**2 * (1 + setting.phi) + setting.phi * variance
+    along_b = along_target + slope**2 * setting.phi * spike.alignment**2
+    shares = (1 - setting.steps * rate for rate in (along_b, along_target))
+    return SecondDirection(*(share if setting.steps.ndim else float(share) for share in shares))
+
+
 def label_direction_error(setting: Setting) -> float:
     r"""Return the limit of `rank_one_error` when b is taken to be :math:`X^\top y/n`.
 
@@ -283,7 +353,7 @@ def direction_floor(setting: Setting) -> float:
     seen through :math:`\kappa=\langle b,x\rangle/|b|` alone, b the direction of the gradient with
     alignment rho (`onestep_lib.small_step.gradient.gradient_spike`), since
     :math:`\mathbb E[He_k(\langle\beta_*,x\rangle)\mid\kappa]=\rho^kHe_k(\kappa)`. A guide for a network
-    after one large step, not a bound (derived in chapter 1). Degrees above 12 count as unseen.
+    after one large step, not a bound. Degrees above 12 count as unseen.
 
     Raises
     ------

@@ -5,22 +5,30 @@ With b the gradient's direction (:mod:`onestep_lib.small_step.gradient`), kappa 
 .. math:: F=F_l+o(\sqrt n),\qquad F_l=F_0+\sum_{k=1}^l(c_1\eta)^kc_k\,(Xb)^{\circ k}(a^{\circ k})^\top
           \quad\text{for }\tfrac{l-1}{2l}<\alpha<\tfrac l{2l+2}
 
-in operator norm (Moniri et al., arXiv 2310.07891, theorem on the spikes), for a
-centred or scaled network and fresh X. F_0 has two more parts of rank one: its constant part, with right
-factor :math:`c_0+c_2(|w_j|^2-1)` (the second for Gaussian rows), and for Gaussian inputs
+in operator norm, for a **step of rank one**, a centred or scaled network and fresh X (Moniri et al., arXiv
+2310.07891, theorem on the spikes; as printed in its authors' slides it covers the exact step). F_0 has two
+more parts of rank one: its constant part, with right factor :math:`c_0+c_2(|w_j|^2-1)` (the second for
+Gaussian rows), and for Gaussian inputs
 :math:`g_i=(|x_i|^2-d)/\sqrt{2d}` with right factor :math:`c_2\sqrt{2/d}`.
 
-**The exact step.** The theorem takes the step's rank-one part for the whole. The rest of the gradient
-lengthens the rows (the widening q of :mod:`onestep_lib.small_step.gradient`) in proportion to the spike. It acts like one
-more, independent Gaussian in its direction, so that by a Hermite expansion the k-th spike is
+**The exact step.** The rest of the gradient lengthens the rows (the widening q of :mod:`onestep_lib.small_step.gradient`)
+in proportion to the spike. It acts like one more, independent Gaussian in its direction, so that by a
+Hermite expansion the k-th spike is
 
 .. math:: (c_1\eta|b|)^kc_k\;\mathbb E_\xi(\kappa+\sqrt q\,\xi)^{k}\;(a^{\circ k})^\top,\qquad
           \mathbb E_\xi(\kappa+\sqrt q\,\xi)^k=\sum_j\xi_{kj}(1+q)^{(k-j)/2}He_j(\kappa),
 
-:math:`x^k=\sum_j\xi_{kj}He_j(x)`: the second has :math:`\kappa^2+q`. Its constant does not vanish as n grows:
-it is a third of the second spike for relu, He_1 + He_2/sqrt 2, noise 0.5 and n = 1.7 d.
-:func:`onestep_lib.small_step.gradient.exact_spike` gives it to the theories, ``widened=True`` to the feature maps (derived
-in chapter 8; not in the papers).
+:math:`x^k=\sum_j\xi_{kj}He_j(x)`: the second has :math:`\kappa^2+q`. So for l >= 2 and c_2 != 0 the exact
+step has one more term than F_l, whose norm over :math:`\sqrt n` is of order :math:`n^{2\alpha-1/2}` and does
+not vanish (`spike_constant`):
+
+.. math:: c_2q\,(\eta c_1)^2B\;\mathbf 1\,(a\circ a)^\top .
+
+This is derived and measured, not proved, and not in the papers; we have not read the proof of the theorem.
+The measurement is the projection on :math:`\mathbf 1(a\circ a)^\top` (`measured_spike_constant`): it agrees
+with the term and grows with n, while the whole norm of F - F_2 still falls at the sizes that one simulates
+(n up to 3200), where other terms are larger. Rows that are normalised again after the step lose the term
+(q = -1). :func:`onestep_lib.small_step.gradient.exact_spike` gives q to the theories, ``widened=True`` to the feature maps.
 
 **One matrix holds them all.** In the basis :math:`h_q=He_q(\kappa)/\sqrt{q!}`, q = 0, ..., l, and g on the
 side of the samples, and an orthonormal one on the side of the neurons, the parts of rank one are a small
@@ -35,6 +43,7 @@ spike_level              the l of a step size n^alpha
 spike_norms              operator norm of each spike over sqrt(n)
 spike_features, infinite_spike_features    feature maps to simulate
 spike_error              |F - F_l|/sqrt(n), measured
+spike_constant, measured_spike_constant    coefficient of 1 (a o a)^T that the exact step adds to F_2
 power_basis              the k-th spike's polynomial of kappa
 spike_matrix             P
 sample_side              t
@@ -45,15 +54,22 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import factorial, factorial2
 
-from onestep_lib._checks import check_count, check_instance, check_number, check_positive, check_vector
+from onestep_lib._checks import (
+    check_count,
+    check_instance,
+    check_number,
+    check_positive,
+    check_vector,
+)
 from onestep_lib.hermite import monomial_to_hermite
 from onestep_lib.no_step.gaussian_equivalence import Traces
 from onestep_lib.settings import Setting
-from onestep_lib.small_step.gradient import Spike, check_widening, gradient_spike
+from onestep_lib.small_step.gradient import Spike, check_widening, exact_spike, gradient_spike
 
 __all__ = [
     "power_basis",
     "sample_side",
+    "spike_constant",
     "spike_level",
     "spike_matrix",
     "spike_norms",
@@ -247,3 +263,28 @@ def spike_norms(setting: Setting, level: int) -> np.ndarray:
     moment = np.sqrt(factorial2(2 * orders - 1))
     neurons = moment if setting.readout == "gaussian" else 1.0
     return np.abs(c) * np.sqrt(setting.N) * (r / np.sqrt(setting.N)) ** orders * moment * neurons
+
+
+def spike_constant(setting: Setting) -> float | np.ndarray:
+    r"""Return :math:`c_2q(\eta c_1)^2B`, the limit of `measured_spike_constant`.
+
+    Derived by the Hermite expansion of the module, with q from `onestep_lib.small_step.gradient.exact_spike`; of relative
+    order :math:`\eta^2/N` are the constants of the fourth and higher spikes.
+
+    Parameters
+    ----------
+    setting : Setting
+
+    Returns
+    -------
+    float or ndarray
+        Of the shape of the steps.
+
+    Raises
+    ------
+    ValueError
+        As in `onestep_lib.small_step.gradient.exact_spike`.
+    """
+    spike, c = exact_spike(setting), setting.activation.coefficients(2)
+    constant = c[2] * spike.widening * (setting.steps * c[1]) ** 2 * spike.power
+    return constant if setting.steps.ndim else float(constant)

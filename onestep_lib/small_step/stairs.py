@@ -293,7 +293,8 @@ def first_stairs(setting: Setting, spike: Spike | None = None) -> tuple[Gain, Ga
               h=\frac{(km_1)^2}{2km_1+(1+q)^2t_0},
 
     rho the alignment, q the widening, c_2 != 0. For q = 0 and t_0 = k m_1, h = k m_1/3 (Moniri et al., arXiv
-    2310.07891, corollary for l = 1, 2); a constant part of the activation makes it k m_1/2 for every q.
+    2310.07891, corollary for l = 1, 2); a constant part of the activation makes it k m_1/2 for every q, and
+    so does q = -1, that of rows normalised again after the step.
 
     Parameters and errors are those of `staircase_gain`.
     """

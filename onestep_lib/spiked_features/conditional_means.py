@@ -14,7 +14,8 @@ with :math:`\theta=\gamma v+\sqrt{1-\gamma^2}\,\theta_\perp` the direction of th
 
 .. math:: h_0=\mathbb E[y|\kappa],\qquad h_1=\mathbb E[yz|\kappa],\qquad H=\mathbb E[y^2|\kappa].
 
-(Cui et al., arXiv 2402.04980; :math:`m_2`, the response to the length of w, is derived in chapter 9.)
+(Cui et al., arXiv 2402.04980; :math:`m_2`, the response to the length of w, is derived in the chapter on
+spiked random features.)
 Every inner average is split at the kinks, and the number of nodes doubles until nothing changes.
 
 Functions

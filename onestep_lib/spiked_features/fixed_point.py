@@ -15,7 +15,8 @@ group g have the covariance :math:`\sum_ks_g(k)\,e_ke_k^\top/d` in one common ba
    V(\kappa)=\frac1\beta\Big[\sum_kw_k\,\mu_1^\top K_k\mu_1+\sum_gc_g\mu_{2,g}^2\Big],
 
 averages over :math:`\kappa\sim N(0,1)` (Cui et al., arXiv 2402.04980, by a cavity argument; derived in
-chapter 10). The penalty here is that paper's, :math:`\lambda=\text{ridge}\cdot\alpha/\beta`.
+the chapter on errors after a giant step). The penalty here is that paper's,
+:math:`\lambda=\text{ridge}\cdot\alpha/\beta`.
 
 The map :math:`(V,c)\mapsto(V',c')` is monotone and concave (it is made of parallel sums of matrices), so
 Newton's method started above the fixed point falls to it monotonically, whatever the parameters; and

@@ -52,7 +52,7 @@ The *leverage* of the mean part is of order 1/d: V gains
 :math:`F_0` that goes with it.
 
 (Cui et al., arXiv 2402.04980, for a uniform or finite vocabulary; with the channels S and T, the finite-d
-penalty, the leverage and the bulk spectra derived in chapter 10.)
+penalty, the leverage and the bulk spectra derived here by a cavity argument.)
 
 Functions
 ---------

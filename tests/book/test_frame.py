@@ -53,6 +53,14 @@ def config() -> dict:
     return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
 
 
+def test_docstrings_cite_equations_and_titles_not_chapter_numbers():
+    """A number would go stale when a chapter is put in; comments of the code are held to the same."""
+    counted = re.compile(r"\bchapters?\s+(?:#\s*)?\d", re.IGNORECASE)
+    sources = {path.name: path.read_text("utf-8") for path in (ROOT / "onestep_lib").rglob("*.py")}
+    assert len(sources) > 30
+    assert {name: hit.group() for name, text in sources.items() if (hit := counted.search(text))} == {}
+
+
 def chapters() -> list[Path]:
     return sorted((ROOT / "book").glob("[0-9][0-9]-*.ipynb"))
 

@@ -11,7 +11,14 @@ import pytest
 
 from onestep_lib import Setting, random_features, simulate
 from onestep_lib.activations import Activation
-from onestep_lib.experiment import feature_matrix, initial_network, sample_batch, sample_direction, take_steps
+from onestep_lib.experiment import (
+    feature_matrix,
+    initial_network,
+    ridge_path,
+    sample_batch,
+    sample_direction,
+    take_steps,
+)
 from onestep_lib.experiment.sweeps import BEYOND, CHUNK, ONE_CURVE, sweep_chunk, sweep_setting
 from onestep_lib.large_step import (
     batch_signed,
@@ -23,7 +30,7 @@ from onestep_lib.large_step import (
     stepped_features,
     stepped_vocabulary,
 )
-from onestep_lib.small_step import exact_spike, finite_staircase, gradient_of, label_moments
+from onestep_lib.small_step import exact_spike, finite_staircase, gradient_of, label_moments, second_direction
 from onestep_lib.spiked_features import BulkCovariance
 from onestep_lib.spiked_features import losses as spiked_features
 
@@ -452,11 +459,87 @@ def test_the_page_has_the_numbers_beside_the_theory():
     assert len(rows) == len(BEYOND)
 
 
+def page_text():
+    """The page's words, its lines joined."""
+    return " ".join(PAGE.read_text("utf-8").split())
+
+
+def test_the_page_says_how_far_the_covered_inputs_are():
+    every = np.array([scores(BEYOND[name], beyond()[name])[0] for name in COVERED])
+    large = np.argwhere(np.abs(every) > 1.75).tolist()
+    assert every.size == 48
+    # (inputs, loss, column): the last change of the test loss, and that at n^0.5.
+    assert large == [[COVERED.index("gaussian"), 1, 3], [COVERED.index("uniform"), 1, 2]]
+    gaussian, uniform = (abs(every[tuple(at)]) for at in large)
+    assert f"the 48 gaps have an rms of {root_mean_square(every):.1f} standard errors" in page_text()
+    assert f"the Gaussian inputs themselves ({gaussian:.1f}), and uniform" in page_text()
+    assert f"coordinates at $n^{{0.5}}$ ({uniform:.1f})" in page_text()
+
+
+def test_the_page_says_how_rows_scatter():
+    table = json.loads(TABLE.read_text())["cases"]
+    rows = [root_mean_square(scores(ONE_CURVE[name], row)[0]) for name, row in table.items()]
+    assert 0.2 < np.std(rows, ddof=1) < 0.3
+    assert "scatters: by a quarter in the table below" in page_text()
+
+
+def test_the_page_s_comparisons_beside_the_theory():
+    table = beyond()
+    level = {name: row["level"]["test"]["mean"] for name, row in table.items()}
+    gain = {name: np.array([c["mean"] for c in row["change"]["test"]]) for name, row in table.items()}
+    theory = one_step(sweep_setting(BEYOND["gaussian"])).test
+    small = one_step(sweep_setting(BEYOND["gaussian, d = 40"])).test
+    assert f"random features are off by a factor of {level['student'] / theory[0]:.1f}." in page_text()
+    assert level["correlated"] / theory[0] == pytest.approx(0.9, abs=0.01)
+    more = 100 * (gain["correlated"] / (theory[1:] - theory[0]) - 1)
+    assert f"the gains of the step by {more.min():.0f} to {more.max():.0f} %" in page_text()
+    below = 100 * (1 - level["digits, d = 40"] / level["gaussian, d = 40"])
+    limit = 100 * (1 - level["gaussian, d = 40"] / small[0])
+    assert f"lie {below:.0f} % below Gaussian inputs of the same size at step 0" in page_text()
+    assert f"and those {limit:.0f} % below the limit" in page_text()
+    share = gain["digits, d = 40"] / gain["gaussian, d = 40"]
+    assert share == pytest.approx([1, 0.8, 0.8], abs=0.04)
+    twice = gain["same batch"] / gain["gaussian"]
+    assert f"gains {twice.min():.1f} to {twice.max():.1f} times as much" in page_text()
+    for several in ("two steps", "four steps"):
+        assert np.all(gain[several] > gain["gaussian"] + 0.2)
+
+
+@pytest.mark.slow
+def test_the_diagonal_of_h_moves_the_test_loss_of_relu_little():
+    """Rows of either covariance from the same Gaussians: w = u v + (I + t H-hat) g + (e H)^{1/2} g'."""
+    s = RELU.replace(step=800**0.62)
+    slope, linear, variance = s.activation.c1, 2 * s.activation.c2, s.activation.slope_variance
+    changes = []
+    for rng in np.random.default_rng(0).spawn(16):
+        direction, a = sample_direction(s.d, rng), initial_network(s, rng).readout[:, None]
+        X, y = sample_batch(s, s.n, direction, rng)
+        signed, squared = X.T @ (y[:, None] * X) / s.n, X.T @ (y[:, None] ** 2 * X) / s.n
+        first, second = rng.standard_normal((2, s.N, s.d)) / np.sqrt(s.d)
+        rows = first + s.step * linear * a * (first @ signed) + s.step * slope * a * (X.T @ y / s.n)
+        width = s.step * np.abs(a) * np.sqrt((variance - linear**2) * s.phi)
+        values, vectors = np.linalg.eigh(squared)
+        dense = (vectors * np.sqrt(values)) @ vectors.T
+        basis = np.linalg.eigh(signed)[1]
+        diagonal = (basis * np.sqrt(np.sum(basis * (squared @ basis), axis=0))) @ basis.T
+        batch, fresh = sample_batch(s, s.n, direction, rng), sample_batch(s, 8000, direction, rng)
+        losses = []
+        for root in (dense, diagonal):
+            weights = rows + width * (second @ root)
+            fit = ridge_path(feature_matrix(weights, batch[0], s.activation), batch[1], s.ridge).coefficients
+            losses.append(np.mean((fresh[1] - feature_matrix(weights, fresh[0], s.activation) @ fit) ** 2))
+        changes.append(losses[1] / losses[0] - 1)
+    mean, error = np.mean(changes), np.std(changes, ddof=1) / 4
+    print(f"the diagonal changes the test loss by {100 * mean:.2f} +- {100 * error:.2f} %")
+    assert abs(mean) < 0.01 + 2 * error
+    assert error < 0.008
+
+
 def test_a_second_step_goes_back():
     """Half of n^0.3 overshoots on its batch, where <b, x_i> holds phi y_i besides the signal."""
     s = sweep_setting(BEYOND["two steps"])
     eta, shares = float(s.steps[1]), []
-    for rng in np.random.default_rng(0).spawn(4):
+    for rng in np.random.default_rng(0).spawn(8):
         network, direction = initial_network(s, rng), sample_direction(s.d, rng)
         X, y = sample_batch(s, s.n, direction, rng)
         (stepped,) = take_steps(network, X, y, eta)
@@ -464,9 +547,19 @@ def test_a_second_step_goes_back():
             network.weights, X, s.activation
         )
         second = X.T @ (y - moved @ network.readout) / s.n
-        shares.append(second @ stepped.direction / (stepped.direction @ stepped.direction))
-    print(f"the second direction is {np.mean(shares):.2f} of the first, scatter {np.std(shares, ddof=1):.2f}")
-    assert np.mean(shares) == pytest.approx(-0.9, abs=4 * np.std(shares, ddof=1) / 2)
+        b = stepped.direction
+        shares.append([second @ b / (b @ b), second @ direction / (b @ direction)])
+    mean, error = np.mean(shares, axis=0), np.std(shares, axis=0, ddof=1) / np.sqrt(len(shares))
+    print(f"the second direction over the first: along b and beta_* {mean.round(2)} +- {error.round(2)}")
+    limit = second_direction(s.replace(updates=1, step=eta))
+    assert f"${limit.direction:.2f}$ times that of the first" in page_text()
+    assert f"along $\\beta_*$ is ${limit.target:.2f}$ times" in page_text()
+    # The page's numbers of 24 draws; the limit has a correction of order eta/sqrt(N) for relu.
+    assert np.all(np.abs(mean - [-0.98, -0.74]) < 4 * np.hypot(error, 0.03))
+    assert np.all(np.abs(mean - [limit.direction, limit.target]) < eta / np.sqrt(s.N) + 4 * error)
+    # eta c_1^2 (1 + phi) + eta phi Var(sigma') = 1 for relu, by hand.
+    assert second_direction(s.replace(updates=1, step=2.0)).target == pytest.approx(0, abs=1e-12)
+    assert "from $\\eta=2.0$ on" in page_text()
 
 
 @pytest.mark.slow

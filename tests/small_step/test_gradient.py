@@ -8,6 +8,7 @@ import pytest
 
 from onestep_lib import Setting, simulate
 from onestep_lib.experiment import (
+    feature_matrix,
     first_layer_gradient,
     gradient_direction,
     gradient_step,
@@ -26,6 +27,7 @@ from onestep_lib.small_step import (
     gradient_spike,
     label_direction_error,
     label_moments,
+    second_direction,
     weight_spectrum,
 )
 
@@ -232,6 +234,43 @@ def test_simulate_sees_stepped_networks():
     assert seen == [0.0, 0.0, 1.0, 1.0] * 2
 
 
+def second_shares(s, rng):
+    """<b_2, b>/|b|^2 and <b_2, beta_*>/<b, beta_*> of one draw."""
+    network, direction, X, y = draw(s, rng)
+    (stepped,) = take_steps(network, X, y, s.steps)
+    moved = feature_matrix(stepped.weights, X, s.activation) - feature_matrix(
+        network.weights, X, s.activation
+    )
+    b, second = stepped.direction, X.T @ (y - moved @ network.readout) / s.n
+    return second @ b / (b @ b), second @ direction / (b @ direction)
+
+
+@pytest.mark.parametrize(
+    ("activation", "step", "phi"),
+    [("tanh", 1.0, 0.6), ("softplus", 3.0, 0.5), ("centred relu", 0.3, 0.5), ("centred relu", 0.3, 1.5)],
+)
+def test_second_direction_simulation(activation, step, phi, deviation):
+    s = Setting(
+        n=400, d=int(400 * phi), N=500, activation=activation, target=(0, 1, 2**-0.5), noise=0.3, step=step
+    )
+    shares = [second_shares(s, rng) for rng in np.random.default_rng(6).spawn(40)]
+    theory = second_direction(s)
+    z = z_scores(shares, [theory.direction, theory.target])
+    print(f"{activation}: {np.mean(shares, axis=0)}, theory {theory}, z {z.round(2)}")
+    deviation("gradient.second_direction", "n = 400, 40 draws", z, 0, 1)
+    assert np.all(np.abs(z) < 4)
+    # Half of what the step changes, or more, would be missed without the sample's own share or gamma.
+    error = np.std(shares, axis=0, ddof=1) / np.sqrt(len(shares))
+    assert np.all(error < 0.04 * (1 - np.array([theory.direction, theory.target])))
+
+
+def test_second_direction_of_a_path_and_of_relu():
+    s = Setting(n=800, d=400, N=600, activation="relu", target=(0, 1, 2**-0.5), noise=0.3, step=[0.0, 2.0])
+    found = second_direction(s)
+    np.testing.assert_allclose(found.target, [1, 0], atol=1e-12)  # c_1^2 = Var sigma' = 1/4 by hand
+    np.testing.assert_allclose(found.direction, [1, -2 * 0.125 / (1 + 2.09 / 2)], atol=1e-12)
+
+
 @pytest.mark.parametrize("d", [1, 2, 3, 30])
 def test_measured_weight_spectrum_of_any_width(d):
     s = Setting(n=60, d=d, N=40, step=3.0)
@@ -278,6 +317,8 @@ def test_errors():
     for wrong, name in (((-1, 0.5), "power"), ((1, 2.0), "alignment"), ((1, 0.5, -3), "widening")):
         with pytest.raises(ValueError, match=f"{name} must"):
             Spike(*wrong)
+    with pytest.raises(ValueError, match="output must be 'centred' for the second direction, got 'scaled'"):
+        second_direction(Setting(n=10, d=10, N=10, output="scaled"))
     with pytest.raises(ValueError, match="activation must have c_1 != 0"):
         exact_spike(Setting(n=10, d=10, N=10, target=(0, 1.0), activation="abs"))
     network, _, X, y = draw(Setting(n=10, d=5, N=6), np.random.default_rng(0))

@@ -20,6 +20,7 @@ from onestep_lib.experiment import (
     initial_network,
     measured_outliers,
     measured_spike,
+    measured_spike_constant,
     ridge_path,
     sample_batch,
     sample_direction,
@@ -37,6 +38,7 @@ from onestep_lib.small_step import (
     feature_outliers,
     gradient_spike,
     power_basis,
+    spike_constant,
     spike_level,
     spike_matrix,
     spike_norms,
@@ -269,6 +271,88 @@ def test_widened_spikes_are_closer_to_the_network():
     assert large > 0.8 * small
     assert large_wide < 0.5 * large
     assert large_wide < small_wide
+
+
+# Every printed condition of the theorem: c_k of all degrees, c_0 = 0, bounded derivatives of every order.
+WAVE = Activation(
+    "sin x + cos x, centred",
+    lambda x: np.sin(x) + np.cos(x) - np.exp(-0.5),
+    (),
+    lambda x: np.cos(x) - np.sin(x),
+)
+
+
+def wave_setting(n):
+    return Setting(
+        n=n, d=3 * n // 5, N=4 * n // 5, activation=WAVE, target=(0, 1), noise=0.5, rows="spherical",
+        step=n**0.27,
+    )  # fmt: skip
+
+
+def wave_constant(s, readout):
+    """The projection in closed form: a row of length v has mean e^{-v^2/2} - e^{-1/2}, and F_2's is added."""
+    c, spike = s.activation.coefficients(2), exact_spike(s)
+    square = readout**2
+    along = (c[1] * s.step) ** 2 * spike.power * square
+    means = np.exp(-0.5) * np.expm1(-along * (1 + spike.widening) / 2) - c[2] * along
+    return means @ square / (square @ square)
+
+
+def test_the_exact_step_has_one_more_term_than_f_2(deviation):
+    """Its size grows like n^{2 alpha - 1/2}; the whole norm of F - F_2 is larger and still falls."""
+    rows = []
+    for n, repeats in ((400, 16), (1600, 8)):
+        s, ratios, sizes, left, norms = wave_setting(n), [], [], [], []
+        for rng in np.random.default_rng(3).spawn(repeats):
+            network, X, _, _ = draw(s, rng)
+            # Opposite inputs: the odd part of the features, which has mean 0, drops out exactly.
+            both = np.vstack([X, -X])
+            constant = measured_spike_constant(network, both)
+            ratios.append(constant / wave_constant(s, network.readout))
+            left.append(measured_spike_constant(network, both, widened=True) / constant)
+            sizes.append(np.abs(constant) * np.linalg.norm(network.readout**2))
+            norms.append(spike_error(network, X, 2))
+        error = np.std(ratios, ddof=1) / np.sqrt(repeats)
+        leading = spike_constant(s) / wave_constant(s, network.readout)
+        print(f"n = {n}: projection {np.mean(ratios):.3f} +- {error:.3f} of the closed form (leading "
+              f"{leading:.3f}), size {np.mean(sizes):.3f}, |F - F_2| {np.mean(norms):.3f}")  # fmt: skip
+        z = (np.mean(ratios) - 1) / error
+        deviation("spikes.spike_constant", "network, n = 400 and 1600", z, 0, 1)
+        assert abs(z) < 4
+        assert error < 0.05
+        assert abs(np.mean(left)) < 0.3
+        rows.append([np.mean(sizes), np.mean(norms)])
+    (small, small_norm), (large, large_norm) = rows
+    assert large > small
+    assert large_norm < 0.9 * small_norm
+    assert large < large_norm
+
+
+def test_spike_constant_is_the_closed_form_s_limit(deviation):
+    s = wave_setting(10**12)
+    found = wave_constant(s, np.random.default_rng(0).standard_normal(10**5) / np.sqrt(s.N))
+    # 2e-9: of relative order eta^2/N.
+    assert spike_constant(s) == pytest.approx(found, rel=1e-4)
+    deviation("spikes.spike_constant", "closed form at n = 10^12", spike_constant(s), found)
+    path = spike_constant(s.replace(step=(0.0, 2.0)))
+    assert path.tolist() == [0, spike_constant(s.replace(step=2.0))]
+    rows = power_basis(2, exact_spike(s).widening)
+    assert rows[2, 0] == pytest.approx(1 + exact_spike(s).widening)
+
+
+def test_rows_normalised_again_have_no_constant():
+    """The coefficient of F_2 minus that of He_2 is then all that is left: q = -1."""
+    s, ratios = wave_setting(1600), []
+    for rng in np.random.default_rng(4).spawn(4):
+        network, X, _, _ = draw(s, rng)
+        unit = network.weights / np.linalg.norm(network.weights, axis=1, keepdims=True)
+        both = np.vstack([X, -X])
+        ratios.append(measured_spike_constant(replace(network, weights=unit), both))
+    expected = -spike_constant(s) / exact_spike(s).widening
+    mean, error = np.mean(ratios) / expected, np.std(ratios, ddof=1) / 2 / abs(expected)
+    print(f"normalised again: {mean:.3f} +- {error:.3f} of q = -1")
+    assert mean == pytest.approx(1, abs=4 * error)
+    assert error < 0.05
 
 
 @pytest.mark.parametrize("widening", [0.0, 0.57, 3.0])
