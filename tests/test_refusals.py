@@ -26,18 +26,25 @@ from onestep_lib.experiment import (
     streamed_ridge_path,
     take_steps,
 )
-from onestep_lib.large_step.batch_signed import signed_covariance, signed_spectrum
-from onestep_lib.large_step.batch_squared import squared_covariance, squared_resolvents
-from onestep_lib.large_step.one_curve import stepped_vocabulary
-from onestep_lib.large_step.stepped_model import grouped_rows, stepped_features
-from onestep_lib.no_step.density import spectral_density
-from onestep_lib.no_step.gaussian_equivalence import resolvent_traces
-from onestep_lib.no_step.laws import feature_law
-from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_density, marchenko_pastur_means
-from onestep_lib.small_step.gradient import Spike, label_moments, slope_moments
-from onestep_lib.small_step.spikes import power_basis, sample_side, spike_level, spike_matrix
-from onestep_lib.spiked_features.losses import solve_spiked, spiked_losses
-from onestep_lib.spiked_features.model import SpikedModel
+from onestep_lib.large_step import (
+    grouped_rows,
+    signed_covariance,
+    signed_spectrum,
+    squared_covariance,
+    squared_resolvents,
+    stepped_features,
+    stepped_vocabulary,
+)
+from onestep_lib.no_step import (
+    feature_law,
+    marchenko_pastur_density,
+    marchenko_pastur_means,
+    resolvent_traces,
+    spectral_density,
+)
+from onestep_lib.small_step import Spike, label_moments, power_basis, sample_side, spike_level, spike_matrix
+from onestep_lib.small_step.gradient import slope_moments
+from onestep_lib.spiked_features import SpikedModel, solve_spiked, spiked_losses
 
 S = Setting(n=20, d=6, N=8, activation="softplus", step=1.0, noise=0.2)
 RNG = np.random.default_rng(0)

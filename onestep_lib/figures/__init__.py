@@ -1,7 +1,7 @@
 """figures"""
 
 from onestep_lib.figures.explorer import Explorer, Panel, Readout
-from onestep_lib.figures.live import live
+from onestep_lib.figures.kernel import live
 from onestep_lib.figures.look import COLOURS, DARK_COLOURS, DASHES, ERROR_BARS, MARKERS
 from onestep_lib.figures.plotting import (
     STYLE,

@@ -37,7 +37,7 @@ from onestep_lib._cache import memory, values_of, version_of
 from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_vector
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
-from onestep_lib.large_step.label_law import LabelLaw, label_law
+from onestep_lib.large_step.labels import LabelLaw, label_law
 from onestep_lib.small_step.gradient import LabelMoments, label_moments
 from onestep_lib.spiked_features.model import BulkCovariance
 

@@ -193,7 +193,7 @@ def gradient_spike(setting: Setting) -> Spike:
 def exact_spike(setting: Setting) -> Spike:
     r"""Return `gradient_spike` with the widening q of the exact step (formula in the module).
 
-    The theories of :mod:`onestep_lib.small_step.spikes`, :mod:`onestep_lib.small_step.outliers` and :mod:`onestep_lib.small_step.staircase`
+    The theories of :mod:`onestep_lib.small_step.spikes`, :mod:`onestep_lib.small_step.outliers` and :mod:`onestep_lib.small_step.stairs`
     describe a step of rank one unless they are given this spike.
 
     Raises

@@ -52,7 +52,7 @@ class Outliers:
     overlaps: np.ndarray
 
 
-def outliers(
+def feature_outliers(
     setting: Setting, level: int, spike: Spike | None = None, readout: np.ndarray | None = None
 ) -> Outliers:
     r"""Return the eigenvalues of :math:`FF^\top/n` to the right of the bulk, and their eigenvectors.

@@ -16,7 +16,7 @@ from onestep_lib.spiked_features.conditional_means import (
     feature_means,
     target_means,
 )
-from onestep_lib.spiked_features.kappa_grid.kappa_grid import KappaGrid, kappa_grid
+from onestep_lib.spiked_features.kappa import KappaGrid, kappa_grid
 
 __all__ = [
     "BulkCovariance",

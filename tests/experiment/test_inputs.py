@@ -6,7 +6,7 @@ from scipy import stats
 
 from onestep_lib import Setting, random_features, simulate
 from onestep_lib.experiment import (
-    INPUTS,
+    SAMPLERS,
     feature_matrix,
     gradient_step,
     gradient_steps,
@@ -20,7 +20,7 @@ from onestep_lib.settings import THEORY_INPUTS
 BASE = Setting(n=300, d=60, N=200, activation="tanh", target=(0, 1, 0.5), noise=0.5, ridge=0.1)
 
 
-@pytest.mark.parametrize("inputs", INPUTS)
+@pytest.mark.parametrize("inputs", SAMPLERS)
 def test_every_distribution_is_centred_with_unit_variances(inputs):
     X = sample_inputs(BASE.replace(inputs=inputs, d=40), 40_000, np.random.default_rng(1))
     assert X.shape == (40_000, 40)
@@ -88,7 +88,7 @@ def test_the_gaussian_theory_stops_where_inputs_are_correlated():
 
 
 def test_theories_refuse_what_they_do_not_cover():
-    for inputs in set(INPUTS) - set(THEORY_INPUTS):
+    for inputs in set(SAMPLERS) - set(THEORY_INPUTS):
         with pytest.raises(ValueError, match=f"inputs must be one of 'gaussian', 'spherical'.*{inputs}"):
             random_features(BASE.replace(inputs=inputs))
     with pytest.raises(ValueError, match="fresh must be True and updates 1 for a theory with a step"):

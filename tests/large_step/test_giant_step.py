@@ -10,12 +10,15 @@ from cavity_by_sweeps import cavity_losses
 from onestep_lib import ConvergenceError, Setting, random_features, simulate
 from onestep_lib.activations import target
 from onestep_lib.experiment import gradient_step, initial_network, sample_batch
-from onestep_lib.large_step.batch_squared import squared_covariance, squared_resolvents
-from onestep_lib.large_step.giant_step import giant_step
-from onestep_lib.large_step.stepped_model import grouped_rows, spike_map, stepped_features
-from onestep_lib.spiked_features.conditional_means import target_means
-from onestep_lib.spiked_features.losses import solve_spiked, spiked_losses
-from onestep_lib.spiked_features.model import SpikedModel
+from onestep_lib.large_step import (
+    giant_step,
+    grouped_rows,
+    spike_map,
+    squared_covariance,
+    squared_resolvents,
+    stepped_features,
+)
+from onestep_lib.spiked_features import SpikedModel, solve_spiked, spiked_losses, target_means
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "srf.json").read_text())
 NETWORKS = [p for p in REFERENCE["points"] if p["kind"] == "one-gradient-step network"]
@@ -248,7 +251,7 @@ def test_without_a_step_it_is_random_features(name, rows, deviation):
             for loss in ("train", "test", "objective"):
                 value, limit = getattr(found, loss), getattr(expected, loss)
                 np.testing.assert_allclose(value, limit, rtol=1e-8)
-                deviation("giant_step.giant_step", "random_features at step 0", value, limit)
+                deviation("giant.giant_step", "random_features at step 0", value, limit)
 
 
 def test_shapes_follow_the_setting():
@@ -303,7 +306,7 @@ def test_own_simulation(d, repeats, features, cases, capsys, deviation):
     # The cells of one case share their draws: the rms itself scatters by about a quarter.
     assert rms < 1.6
     surrogate = "surrogates.conditional_gaussian_features"
-    formula = "giant_step.giant_step" if features == "network" else surrogate
+    formula = "giant.giant_step" if features == "network" else surrogate
     deviation(formula, f"d = {d}, {repeats} repeats", scores, 0, 1)
 
 

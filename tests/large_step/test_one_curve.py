@@ -11,26 +11,21 @@ import pytest
 
 from onestep_lib import Setting, random_features, simulate
 from onestep_lib.activations import Activation
-from onestep_lib.experiment import (
-    BEYOND,
-    CHUNK,
-    ONE_CURVE,
-    feature_matrix,
-    initial_network,
-    sample_batch,
-    sample_direction,
-    sweep_chunk,
-    sweep_setting,
-    take_steps,
-)
+from onestep_lib.experiment import feature_matrix, initial_network, sample_batch, sample_direction, take_steps
+from onestep_lib.experiment.sweeps import BEYOND, CHUNK, ONE_CURVE, sweep_chunk, sweep_setting
 from onestep_lib.large_step import batch_signed as signed_spectrum
-from onestep_lib.large_step.giant_step import giant_step
-from onestep_lib.large_step.one_curve import nearest_setting, one_step, readout_nodes, stepped_vocabulary
-from onestep_lib.large_step.stepped_model import stepped_features
-from onestep_lib.small_step.gradient import exact_spike, label_moments, slope_moments
-from onestep_lib.small_step.staircase import finite_staircase
+from onestep_lib.large_step import (
+    giant_step,
+    nearest_setting,
+    one_step,
+    readout_nodes,
+    stepped_features,
+    stepped_vocabulary,
+)
+from onestep_lib.small_step import exact_spike, finite_staircase, label_moments
+from onestep_lib.small_step.gradient import slope_moments
+from onestep_lib.spiked_features import BulkCovariance
 from onestep_lib.spiked_features.losses import losses as spiked_features
-from onestep_lib.spiked_features.model import BulkCovariance
 
 DATA = Path(__file__).parents[1] / "data"
 TABLE = DATA / "one_curve.json"

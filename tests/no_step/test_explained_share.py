@@ -6,7 +6,7 @@ import pytest
 from onestep_lib import Activation
 from onestep_lib.activations import activation
 from onestep_lib.hermite import hermite
-from onestep_lib.no_step.floors import explained_share, representable_share
+from onestep_lib.no_step import explained_share, representable_share
 
 NEURON = Activation("relu(x + 1/2)", lambda x: np.maximum(x + 0.5, 0), kinks=(-0.5,))
 

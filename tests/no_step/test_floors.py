@@ -9,8 +9,8 @@ import pytest
 
 from onestep_lib import Setting, random_features
 from onestep_lib.hermite import hermite
-from onestep_lib.no_step.floors import fixed_feature_floor, representable_share
-from onestep_lib.small_step.gradient import direction_floor, gradient_spike
+from onestep_lib.no_step import fixed_feature_floor, representable_share
+from onestep_lib.small_step import direction_floor, gradient_spike
 
 
 def setting(**changes):

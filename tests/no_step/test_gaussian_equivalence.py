@@ -14,10 +14,14 @@ from scipy.special import factorial
 
 from onestep_lib import ConvergenceError, Setting, random_features, simulate, simulate_spectrum
 from onestep_lib.activations import activation
-from onestep_lib.no_step import gaussian_equivalence
-from onestep_lib.no_step.density import spectral_density, stieltjes
-from onestep_lib.no_step.gaussian_equivalence import resolvent_traces, ridge_losses
-from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_means
+from onestep_lib.no_step import (
+    gaussian_equivalence,
+    marchenko_pastur_means,
+    resolvent_traces,
+    ridge_losses,
+    spectral_density,
+    stieltjes,
+)
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "random_features.json").read_text())
 POWERS = {e["activation"]: (float(e["c1_sq"]), float(e["nonlinear_sq"])) for e in REFERENCE["m1_m2"]}

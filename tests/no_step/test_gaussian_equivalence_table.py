@@ -8,7 +8,7 @@ import pytest
 
 from onestep_lib import Setting, random_features, simulate
 from onestep_lib.activations import activation
-from onestep_lib.no_step.gaussian_equivalence import ridge_losses
+from onestep_lib.no_step import ridge_losses
 
 TABLE = json.loads(
     (Path(__file__).parents[1] / "data" / "random_features_table.json").read_text(encoding="utf-8")

@@ -18,11 +18,16 @@ from onestep_lib.experiment import (
     sample_direction,
     take_steps,
 )
-from onestep_lib.no_step.density import spectral_density, stieltjes
-from onestep_lib.no_step.edges import outer_traces
-from onestep_lib.no_step.laws import feature_law, weight_law
-from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_density, marchenko_pastur_edges
-from onestep_lib.small_step.weights import weight_spectrum
+from onestep_lib.no_step import (
+    feature_law,
+    marchenko_pastur_density,
+    marchenko_pastur_edges,
+    outer_traces,
+    spectral_density,
+    stieltjes,
+    weight_law,
+)
+from onestep_lib.small_step import weight_spectrum
 
 ENTRIES = json.loads((Path(__file__).parents[1] / "data" / "one_step.json").read_text())["entries"]
 BULKS = [entry for entry in ENTRIES if entry["kind"] == "bulk_F0F0t_over_n"]

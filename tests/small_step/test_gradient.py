@@ -20,14 +20,14 @@ from onestep_lib.experiment import (
     sample_direction,
     take_steps,
 )
-from onestep_lib.small_step.gradient import (
+from onestep_lib.small_step import (
     Spike,
     exact_spike,
     gradient_spike,
     label_direction_error,
     label_moments,
+    weight_spectrum,
 )
-from onestep_lib.small_step.weights import weight_spectrum
 
 ENTRIES = json.loads((Path(__file__).parents[1] / "data" / "one_step.json").read_text())["entries"]
 

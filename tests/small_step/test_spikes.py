@@ -20,7 +20,6 @@ from onestep_lib.experiment import (
     initial_network,
     measured_outliers,
     measured_spike,
-    measured_widening,
     ridge_path,
     sample_batch,
     sample_direction,
@@ -29,12 +28,19 @@ from onestep_lib.experiment import (
     spike_features,
     take_steps,
 )
+from onestep_lib.experiment.spike_maps import measured_widening
 from onestep_lib.hermite import hermite, monomial_to_hermite
-from onestep_lib.no_step.laws import feature_law
+from onestep_lib.no_step import feature_law
 from onestep_lib.quadrature import gaussian_mean
-from onestep_lib.small_step.gradient import exact_spike, gradient_spike
-from onestep_lib.small_step.outliers import outliers
-from onestep_lib.small_step.spikes import power_basis, spike_level, spike_matrix, spike_norms
+from onestep_lib.small_step import (
+    exact_spike,
+    feature_outliers,
+    gradient_spike,
+    power_basis,
+    spike_level,
+    spike_matrix,
+    spike_norms,
+)
 
 ENTRIES = json.loads((Path(__file__).parents[1] / "data" / "one_step.json").read_text())["entries"]
 OUTLIERS = [entry for entry in ENTRIES if entry["kind"] == "outliers_FFt_over_n"]
@@ -81,10 +87,10 @@ def test_spike_level(exponent, level, deviation):
 )
 def test_outliers_reference(entry, deviation):
     s, level = of_config(entry["cfg"]), entry["cfg"]["l"]
-    found = outliers(s, level).values
+    found = feature_outliers(s, level).values
     np.testing.assert_allclose(found, entry["outliers_theory"], rtol=1e-10)
     assert feature_law(s).edge == pytest.approx(entry["edge"], rel=1e-10)
-    deviation("outliers.outliers", "stored, 12 digits", found, entry["outliers_theory"])
+    deviation("outliers.feature_outliers", "stored, 12 digits", found, entry["outliers_theory"])
     deviation("edges.bulk_edges", "stored, 12 digits", feature_law(s).edge, entry["edge"])
     # With the realised readouts the reference scatters by 3 to 5 % a draw at n = 1000.
     simulated = np.array(entry["sim_mean"][: found.size])
@@ -179,19 +185,21 @@ def test_spike_norms_simulation(readout, deviation):
 )
 def test_outliers_simulation(changes, level, deviation):
     s = Setting(n=700, d=420, N=560, **COMMON, **changes)
-    count = outliers(s, level).values.size
+    count = feature_outliers(s, level).values.size
     rows = []
     for rng in np.random.default_rng(4).spawn(10):
         network, X, kappa, spike = draw(s, rng)
         found = measured_outliers(spike_features(level)(network, X, rng), kappa, count, level)
-        theory = outliers(s, level, spike, network.readout)
+        theory = feature_outliers(s, level, spike, network.readout)
         own = np.argmax(theory.overlaps, axis=1)
         overlap = [(one.overlaps[range(count), own] for one in (found, theory))]
         rows += [[found.values / theory.values - 1, *(a - b for a, b in overlap)]]
     rows = np.array(rows)
     z = rows.mean(axis=0) / (rows.std(axis=0, ddof=1) / np.sqrt(len(rows)))
-    print(f"{s.activation.name}: outliers {outliers(s, level).values}; z of values and overlaps {z.round(2)}")
-    deviation("outliers.outliers", "spiked features, n = 700, 10 draws", z, 0, 1)
+    print(
+        f"{s.activation.name}: outliers {feature_outliers(s, level).values}; z of values and overlaps {z.round(2)}"
+    )
+    deviation("outliers.feature_outliers", "spiked features, n = 700, 10 draws", z, 0, 1)
     assert np.all(np.abs(z) < 4)
     assert np.all(np.abs(rows.mean(axis=0)) < 0.08)
 
@@ -203,12 +211,12 @@ def test_network_itself_has_the_outlier(deviation):
         network, X, kappa, spike = draw(s, rng)
         F = feature_matrix(network.weights, X, s.activation)
         found = measured_outliers(F, kappa, 1, 3)
-        theory = outliers(s, 3, spike, network.readout)
+        theory = feature_outliers(s, 3, spike, network.readout)
         rows.append([found.values[0] / theory.values[0] - 1, found.overlaps[0, 1] - theory.overlaps[0, 1]])
     rows = np.array(rows)
     z = rows.mean(axis=0) / (rows.std(axis=0, ddof=1) / np.sqrt(len(rows)))
     print(f"network: relative gap of the outlier {rows[:, 0].mean():.3f}, z {z.round(2)}")
-    deviation("outliers.outliers", "network, n = 700, 10 draws", z, 0, 1)
+    deviation("outliers.feature_outliers", "network, n = 700, 10 draws", z, 0, 1)
     assert np.all(np.abs(z) < 4)
 
 
@@ -279,9 +287,9 @@ def test_power_basis_by_quadrature(widening):
 def test_large_outliers_are_those_of_the_spike_alone(deviation):
     # Far outside the bulk F is a sum of rank-one matrices: the top value is |F_l - F_0|^2/n.
     s = Setting(n=900, d=400, N=500, activation="identity", step=300.0, **COMMON)
-    found = outliers(s, 1)
+    found = feature_outliers(s, 1)
     assert found.values == pytest.approx(spike_norms(s, 1) ** 2, rel=1e-3)
-    deviation("outliers.outliers", "norm of one huge spike", found.values, spike_norms(s, 1) ** 2)
+    deviation("outliers.feature_outliers", "norm of one huge spike", found.values, spike_norms(s, 1) ** 2)
     assert found.overlaps[0, 1] == pytest.approx(1, abs=1e-4)
 
 
@@ -382,7 +390,7 @@ def test_outliers_at_extremes(sizes, slope, rest, mean, step, level):
         lambda x: slope + rest * (2 * x + 3 / 4 * x**2),
     )
     s = Setting(n=n, d=d, N=N, activation=sigma, step=step, **COMMON)
-    found = outliers(s, level)
+    found = feature_outliers(s, level)
     assert np.all(found.values > feature_law(s).edge * (1 - 1e-9))
     assert np.all(np.diff(found.values) <= 1e-9 * found.values[1:])
     assert np.all(np.isfinite(found.overlaps))
@@ -392,7 +400,7 @@ def test_outliers_at_extremes(sizes, slope, rest, mean, step, level):
 def test_errors():
     s = Setting(n=20, d=10, N=15, activation="softplus", step=[1.0, 2.0])
     with pytest.raises(ValueError, match="step must be one number"):
-        outliers(s, 1)
+        feature_outliers(s, 1)
     with pytest.raises(ValueError, match="output must be 'centred' or 'scaled'"):
         spike_matrix(s.replace(output="raw"), 1)
     with pytest.raises(ValueError, match=r"exponent must lie in \[0, 1/2\)"):

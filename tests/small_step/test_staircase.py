@@ -16,12 +16,14 @@ from staircase_simulation import draw_problem, gains
 from onestep_lib import Activation, Setting, random_features, simulate
 from onestep_lib.experiment import ridge_path, spike_features
 from onestep_lib.hermite import monomial_to_hermite
-from onestep_lib.no_step.gaussian_equivalence import resolvent_traces
-from onestep_lib.small_step.gradient import Spike, exact_spike, gradient_spike
-from onestep_lib.small_step.staircase import (
+from onestep_lib.no_step import resolvent_traces
+from onestep_lib.small_step import (
+    Spike,
+    exact_spike,
     finite_gain,
     finite_staircase,
     first_stairs,
+    gradient_spike,
     staircase,
     staircase_gain,
 )
@@ -60,7 +62,7 @@ def test_reference(entry, deviation):
     for i, eta in enumerate(config["etas"]):
         expected = [theory[f"{name}(eta={eta:g})"] for name in ("Delta", "Lambda")]
         assert finite[:, i] == pytest.approx(expected, rel=1e-10)
-        deviation("staircase.finite_gain", "stored, 12 digits", finite[:, i], expected)
+        deviation("stairs.finite_gain", "stored, 12 digits", finite[:, i], expected)
     # The reference leaves out that a^2 takes a third of the constant part: 5e-5 for softplus.
     tolerance = 1e-4 if s.activation.c0 else 1e-10
     for level in range(1, config["l"] + 1):
@@ -68,7 +70,7 @@ def test_reference(entry, deviation):
         gain = both(staircase_gain(s.replace(step=0.0), level))
         assert gain == pytest.approx(expected, rel=tolerance)
         route = "stored, without a third of the constant" if s.activation.c0 else "stored, 12 digits"
-        deviation("staircase.staircase_gain", route, gain, expected)
+        deviation("stairs.staircase_gain", route, gain, expected)
 
 
 def mp_resolvent(s, ridge):
@@ -140,7 +142,7 @@ def test_finite_gain_by_mpmath(level, deviation):
         m1, _, _ = mp_resolvent(s, ridge)
         expected = [float(ridge * share), float(-slope / m1**2)]
     assert both(finite_gain(s, level)) == pytest.approx(expected, rel=1e-11)
-    deviation("staircase.finite_gain", "mpmath, 40 digits", both(finite_gain(s, level)), expected)
+    deviation("stairs.finite_gain", "mpmath, 40 digits", both(finite_gain(s, level)), expected)
 
 
 VARIANTS = [
@@ -180,7 +182,7 @@ def test_finite_curve_ends_on_the_staircase(changes, level, widening, deviation)
     spike = Spike(1.7, 0.8, widening)
     finite, infinite = finite_gain(s, level, spike), staircase_gain(s, level, spike)
     np.testing.assert_allclose(both(finite), both(infinite), rtol=1e-6)
-    deviation("staircase.staircase_gain", "finite_gain at step 10^7", both(infinite), both(finite))
+    deviation("stairs.staircase_gain", "finite_gain at step 10^7", both(infinite), both(finite))
     np.testing.assert_allclose(both(finite_gain(s.replace(step=0.0), level)), 0, atol=1e-14)
 
 
@@ -194,7 +196,7 @@ def test_closed_forms(changes, widening, deviation):
     np.testing.assert_allclose(both(first), levels[0], rtol=1e-12)
     np.testing.assert_allclose(both(second), levels[1] - levels[0], rtol=1e-9)
     steps = [levels[0], levels[1] - levels[0]]
-    deviation("staircase.first_stairs", "levels of staircase_gain", [both(first), both(second)], steps)
+    deviation("stairs.first_stairs", "levels of staircase_gain", [both(first), both(second)], steps)
 
 
 def test_the_papers_closed_forms(deviation):
@@ -205,7 +207,7 @@ def test_the_papers_closed_forms(deviation):
     pure = random_features(s.replace(target=(0, 0, 2**-0.5), noise=0.0)).objective
     expected = 4 * 0.5 * pure / (3 * gradient_spike(s).power ** 2)
     assert second.objective == pytest.approx(expected, rel=1e-12)
-    deviation("staircase.first_stairs", "closed form of Moniri et al.", second.objective, expected)
+    deviation("stairs.first_stairs", "closed form of Moniri et al.", second.objective, expected)
 
 
 def test_odd_activations_gain_nothing_at_even_levels():
@@ -229,7 +231,7 @@ def test_losses_are_those_of_random_features_less_the_gain(deviation):
     base, losses, gain = random_features(s.replace(step=0.0)), finite_staircase(s, 2), finite_gain(s, 2)
     assert losses.test.shape == losses.train.shape == (2, 2)
     np.testing.assert_allclose(losses.train[0], base.train, rtol=1e-12)
-    deviation("staircase.finite_staircase", "random_features at step 0", losses.train[0], base.train)
+    deviation("stairs.finite_staircase", "random_features at step 0", losses.train[0], base.train)
     np.testing.assert_allclose(losses.objective, base.objective - gain.objective, rtol=1e-14)
     np.testing.assert_allclose(losses.test, base.test - gain.test, rtol=1e-14)
     scalar = staircase(s.replace(step=1.0, ridge=0.1), 2)
@@ -238,7 +240,7 @@ def test_losses_are_those_of_random_features_less_the_gain(deviation):
     shifted = [staircase(s.replace(step=1.0, ridge=0.1 + h), 2).objective for h in (-1e-5, 1e-5)]
     train = scalar.objective - 0.1 * np.diff(shifted)[0] / 2e-5
     assert scalar.train == pytest.approx(train, rel=1e-8)
-    deviation("staircase.staircase", "envelope theorem, by differences", scalar.train, train)
+    deviation("stairs.staircase", "envelope theorem, by differences", scalar.train, train)
 
 
 def test_simulation_helper_by_brute_force():
@@ -298,8 +300,8 @@ def test_gains_simulation(deviation):
     # At this n the gains are off by about 10/n (next test); the error here is of the same size.
     assert np.all(np.abs(draws.mean(axis=0) - expected) < 4 * error + 0.03 * expected)
     route = "n = 400, 12 draws of 48 directions"
-    deviation("staircase.staircase_gain", route, z[:, :2], 0, 1)
-    deviation("staircase.finite_gain", route, z[:, 2:], 0, 1)
+    deviation("stairs.staircase_gain", route, z[:, :2], 0, 1)
+    deviation("stairs.finite_gain", route, z[:, 2:], 0, 1)
 
 
 def test_realised_readout_and_spike_explain_the_scatter():
@@ -325,7 +327,7 @@ def test_signs_readout_simulation(deviation):
         for i, value in ((1, expected.test), (2, expected.objective))
     ]
     print(f"signs readout: z of the gains in test and objective {np.round(z, 2)}")
-    deviation("staircase.finite_gain", "readout of signs, n = 400, 24 repeats", z, 0, 1)
+    deviation("stairs.finite_gain", "readout of signs, n = 400, 24 repeats", z, 0, 1)
     assert np.all(np.abs(z) < 4)
 
 
@@ -343,7 +345,7 @@ def test_widened_spikes_simulation(deviation):
     error = lost.std(axis=0, ddof=1) / np.sqrt(len(lost))
     z = (lost.mean(axis=0) - expected) / error
     print(f"the widening costs {lost.mean(axis=0).round(4)} (theory {expected.round(4)}), z {z.round(2)}")
-    deviation("staircase.finite_gain", "cost of the widening, n = 400, 120 repeats", z, 0, 1)
+    deviation("stairs.finite_gain", "cost of the widening, n = 400, 120 repeats", z, 0, 1)
     assert np.all(expected > 8 * error)
     # Both theories are off by about 10/n of their gain here (test_gains_simulation); so is the difference.
     assert np.all(np.abs(z) < 4)
@@ -389,8 +391,8 @@ def test_gains_simulation_in_the_limit(name, changes, level, steps, deviation):
     print(f"z {z.round(2).tolist()}, rms {np.sqrt(np.mean(z**2)):.2f}")
     assert np.all(error < 0.01)
     route = "n = 400 and 800 extrapolated, 120 draws of 128 directions"
-    deviation("staircase.staircase_gain", route, z[:, :level], 0, 1)
-    deviation("staircase.finite_gain", route, z[:, level:], 0, 1)
+    deviation("stairs.staircase_gain", route, z[:, :level], 0, 1)
+    deviation("stairs.finite_gain", route, z[:, level:], 0, 1)
     assert np.sqrt(np.mean(z**2)) < 1.3
 
 

@@ -3,12 +3,11 @@
 import mpmath
 import numpy as np
 import pytest
-from onestep_lib.spiked_features.kappa_grid.kappa_grid import kappa_grid
 from scipy.special import erf, log_ndtr, ndtr, voigt_profile
 
 from onestep_lib import ConvergenceError
 from onestep_lib.activations import Activation, activation, target
-from onestep_lib.spiked_features.conditional_means import TwoIndexTarget, feature_means, target_means
+from onestep_lib.spiked_features import TwoIndexTarget, feature_means, kappa_grid, target_means
 from onestep_lib.spiked_features.inner_average import inner_panels, node_count
 
 KAPPA = np.array([-3.0, -1.0, -0.2, 0.0, 0.5, 2.0, 4.0])
@@ -240,7 +239,7 @@ def test_the_grid_integrates_and_sees_what_it_cannot(deviation):
     grid = kappa_grid()
     moments = [grid.weights @ grid.nodes**k for k in (0, 2, 4, 8, 16)]
     np.testing.assert_allclose(moments, [1, 1, 3, 105, 2027025], rtol=1e-13)
-    deviation("kappa_grid.kappa_grid", "Gaussian moments, a Voigt profile", moments, [1, 1, 3, 105, 2027025])
+    deviation("kappa.kappa_grid", "Gaussian moments, a Voigt profile", moments, [1, 1, 3, 105, 2027025])
     sharp = 1 / (1 + (grid.nodes - 0.3) ** 2 / 1e-4)
     coarse = grid.errors(sharp) > 1e-12
     assert coarse.sum() == 1
@@ -250,7 +249,7 @@ def test_the_grid_integrates_and_sees_what_it_cannot(deviation):
     # E[w^2/(w^2 + (k - 0.3)^2)] is a Voigt profile.
     exact = np.pi * 0.01 * voigt_profile(0.3, 1.0, 0.01)
     assert value == pytest.approx(exact, rel=1e-12)
-    deviation("kappa_grid.kappa_grid", "Gaussian moments, a Voigt profile", value, exact)
+    deviation("kappa.kappa_grid", "Gaussian moments, a Voigt profile", value, exact)
 
 
 def test_kinks_of_the_labels_split_the_grid():

@@ -12,10 +12,16 @@ from hypothesis import strategies as st
 
 from onestep_lib import ConvergenceError
 from onestep_lib.activations import activation, target
-from onestep_lib.no_step.gaussian_equivalence import ridge_losses
-from onestep_lib.spiked_features.conditional_means import TwoIndexTarget, feature_means, target_means
-from onestep_lib.spiked_features.losses import solve_spiked, spiked_losses
-from onestep_lib.spiked_features.model import BulkCovariance, SpikedModel
+from onestep_lib.no_step import ridge_losses
+from onestep_lib.spiked_features import (
+    BulkCovariance,
+    SpikedModel,
+    TwoIndexTarget,
+    feature_means,
+    solve_spiked,
+    spiked_losses,
+    target_means,
+)
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "srf.json").read_text())
 POINTS = [p for p in REFERENCE["points"] if "theory" in p]

@@ -34,14 +34,13 @@ from sklearn.linear_model import Ridge
 from onestep_lib import Setting, __version__, simulate
 from onestep_lib._cache import memory
 from onestep_lib.activations import activation, target
-from onestep_lib.experiment import ONE_CURVE, first_layer_gradient, initial_network, ridge_path, sweep_setting
+from onestep_lib.experiment import first_layer_gradient, initial_network, ridge_path
+from onestep_lib.experiment.sweeps import ONE_CURVE, sweep_setting
 from onestep_lib.large_step import batch_signed as signed_spectrum
-from onestep_lib.large_step import row_lengths
-from onestep_lib.large_step.one_curve import one_step
-from onestep_lib.no_step.gaussian_equivalence import ridge_losses
-from onestep_lib.small_step.staircase import finite_staircase, staircase
-from onestep_lib.spiked_features.losses import spiked_losses
-from onestep_lib.spiked_features.model import SpikedModel
+from onestep_lib.large_step import one_step, row_lengths
+from onestep_lib.no_step import ridge_losses
+from onestep_lib.small_step import finite_staircase, staircase
+from onestep_lib.spiked_features import SpikedModel, spiked_losses
 
 atexit.register(shutil.rmtree, os.environ["ONESTEP_CACHE"], ignore_errors=True)
 

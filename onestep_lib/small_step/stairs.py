@@ -178,7 +178,7 @@ def _dressed(setting: Setting, bulk: Traces, powers: np.ndarray) -> tuple[np.nda
 def staircase_gain(setting: Setting, level: int, spike: Spike | None = None) -> Gain:
     r"""Return :math:`\Delta_l` and :math:`\Lambda_l`, what l infinite spikes gain over random features.
 
-    Formulas in :mod:`onestep_lib.small_step.staircase`. The step sizes of the setting do not enter; they only give the
+    Formulas in :mod:`onestep_lib.small_step.stairs`. The step sizes of the setting do not enter; they only give the
     result its shape. Powers with c_k = 0 have no spike: an odd activation gains nothing at even levels.
 
     Parameters
@@ -233,7 +233,7 @@ def finite_gain(
 ) -> Gain:
     r"""Return what F_l gains over random features at every step size of the setting.
 
-    Formulas in :mod:`onestep_lib.small_step.staircase`. With ``spike=exact_spike(setting)``, a step below n^{1/2} and l
+    Formulas in :mod:`onestep_lib.small_step.stairs`. With ``spike=exact_spike(setting)``, a step below n^{1/2} and l
     from `onestep_lib.small_step.spikes.spike_level` these are the network's gains in the limit; beyond, F_l is no longer
     its features.
 
