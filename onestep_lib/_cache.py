@@ -1,4 +1,10 @@
-"""Set-ups that take seconds are kept on disk, in the user's cache folder or in ONESTEP_CACHE."""
+"""Set-ups that take seconds are kept on disk, in the user's cache folder or in ONESTEP_CACHE.
+
+Functions
+---------
+version_of   A key that an edit of the module changes, so that it never meets a stale file
+values_of    A key for a function of one Gaussian variable: its values, so that a lambda has one too
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,22 @@
-"""Input checks shared by the library: each error names the argument, the value and what is allowed."""
+"""Input checks shared by the library: each error names the argument, the value and what is allowed.
+
+Functions
+---------
+check_count         `value` as an int, or raise if it is not an integer >= `minimum`
+check_real          `value` as a float64 array of finite numbers (or also infinite ones), or raise
+check_nonnegative   `value` as a float64 array of finite numbers >= 0, or raise
+check_positive      `value` as a float64 array of finite numbers > 0, or raise
+check_broadcast     arrays broadcast to one shape, or raise
+check_number        `value` as one finite float that passes `check` (`check_positive`, ...), or raise
+check_path          `value`, one number >= 0 or a non-empty sequence of them, as an array of shape () or (L,)
+check_choice        `value` if it is one of the strings in `allowed`, or raise
+check_generator     `rng` if it is a numpy Generator; a seed is refused, so that draws are never hidden
+check_instance      raise unless `value` is an instance of the class
+check_vector        `value` as a finite 1-D float64 array (of the given length), or raise
+check_unit_vector   `value` as a `check_vector` of length 1 (to 1e-8), or raise
+check_matrix        `value` as a finite 2-D float64 array (with the given number of columns), or raise
+check_same_length   raise unless the two arrays have the same number of rows
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,12 @@ Both are described by the same numbers (see :mod:`onestep_lib.hermite`):
 
 (:eq:`eq-hermite-coefficients`, :eq:`eq-hermite-nonlinear`). The power :math:`c_{>1}^2` of the non-linear
 part comes from :math:`\mathbb E\sigma^2`, never from a truncated sum.
+
+Functions
+---------
+centred      \sigma-c_0, the activation without its mean
+activation   activation of that name, or wrap a callable
+target       a target from a name, Hermite coefficients c_{*,k} or a smooth callable
 """
 
 from __future__ import annotations

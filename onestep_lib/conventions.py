@@ -27,6 +27,13 @@ moniri for eta of order sqrt(N). The rows of theta in mei have length sqrt(d).
 
 Sources: Moniri et al., arXiv 2310.07891, section 2; Cui et al., arXiv 2402.04980, section 2; Ba et al.,
 arXiv 2205.01445, sections 1 and 2; Mei and Montanari, arXiv 1908.05355, section 1.
+
+Functions
+---------
+problem_in     setting's numbers in a paper's notation
+setting_from   library's setting for a paper's numbers at dimension d
+losses_in      losses as a paper defines them; errors are those of `problem_in`
+losses_from    library's losses from a paper's
 """
 
 from __future__ import annotations

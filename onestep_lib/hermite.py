@@ -10,17 +10,15 @@ used anywhere in the library.
 
 Functions
 ---------
-hermite                  He_0, ..., He_K at given points
-hermite_series           sum_k c_k He_k at given points
-hermite_to_monomial      He_k as polynomials in x
-monomial_to_hermite      x^p as sums of He_k
-gaussian_quadrature      nodes and weights for E f(Z), split at the kinks of f
-gaussian_mean            E f(Z)
-hermite_coefficients     c_0, ..., c_K of a function
-hermite_powers           k! c_k^2, the share of each degree in E f(Z)^2
-correlated_mean          E[f(Z) g(Z')] for correlated Gaussians, from the coefficients
-conditional_mean         E[f(Z) | Z'], from the coefficients
-overlap_moment           E <w, b>^(2k) for a random unit vector w
+hermite                He_0, ..., He_K at given points
+hermite_series         sum_k c_k He_k at given points
+hermite_to_monomial    He_k as polynomials in x
+monomial_to_hermite    x^p as sums of He_k
+hermite_coefficients   c_0, ..., c_K of a function
+hermite_powers         k! c_k^2, the share of each degree in E f(Z)^2
+correlated_mean        E[f(Z) g(Z')] for correlated Gaussians, from the coefficients
+conditional_mean       E[f(Z) | Z'], from the coefficients
+overlap_moment         E <w, b>^(2k) for a random unit vector w
 """
 
 from __future__ import annotations

@@ -1,4 +1,14 @@
-"""Quadrature."""
+"""Averages over a standard Gaussian: every quadrature rule of the library that is not about one model.
+
+Two rules: panels of Gauss-Legendre nodes on a wide interval, split at the kinks of the function (`gaussian_quadrature`,
+`gaussian_mean`), and the Gauss-Legendre nodes of any order that the panels elsewhere are made of (`gauss_legendre`).
+
+Functions
+---------
+gaussian_quadrature   nodes and weights for E f(Z), split at the kinks of f
+gaussian_mean         E f(Z)
+gauss_legendre        nodes and weights on (-1, 1), to rounding for hundreds of nodes
+"""
 
 from __future__ import annotations
 

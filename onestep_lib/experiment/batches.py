@@ -2,6 +2,12 @@ r"""Inputs, target directions and labelled batches.
 
 A batch is n rows x_i with labels y_i = sigma_*(<beta_*, x_i>) + noise eps_i, in the conventions of
 :mod:`onestep_lib.settings`; the input distributions are those of :mod:`onestep_lib.experiment.inputs`.
+
+Functions
+---------
+sample_direction   draw a target direction beta_* uniformly on the unit sphere, shape (d,)
+sample_inputs      draw `count` inputs of the setting's distribution, shape (count, d)
+sample_batch       draw a labelled batch for one target direction
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Feature maps."""
+"""What a feature map is: a function (network, X, rng) -> F, one sample a row, and the settings that it describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""Measured."""
+"""One draw in the theory's own terms: norms, overlaps, outliers and distances, to put beside the limits.
+
+Functions
+---------
+rank_one_error             the relative error of c_1 a b^T, measured
+measured_spike             |b|^2 and the alignment of b with beta_*
+measured_weight_spectrum   largest singular value of the stepped weights, and its overlaps
+operator_norm              the largest singular value of a matrix
+distribution_distance      Kolmogorov-Smirnov distance of eigenvalues to a law
+measured_outliers          largest eigenvalues of F F^T/n, and their overlaps with He_q(kappa)
+spike_error                |F - F_l|/sqrt(n), measured
+measured_spike_constant    the coefficient of 1 (a o a)^T in F - F_2
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
-r"""The two-layer network and its one gradient step.
+r"""The two-layer network :math:`f(x)=a^\top\sigma(Wx)` at initialisation, and its features.
 
-The network is :math:`f(x)=a^\top\sigma(Wx)`. Its first layer takes one full-batch step on half the mean
-squared error; with the residual r of :mod:`onestep_lib.settings` the negative gradient is
-
-.. math:: G=\frac1n\big[(a\,r^\top)\circ\sigma'(WX^\top)\big]X,\qquad W_1=W_0+\eta\,G .
-
-(Moniri et al., arXiv 2310.07891, section 2; Ba et al., arXiv 2205.01445, section 2.)
+Functions
+---------
+feature_matrix    F=\sigma(XW^\top), shape (n, N); no factor 1/\sqrt N
+initial_network   draw the network at initialisation (rows and readout as the setting says)
 """
 
 from __future__ import annotations

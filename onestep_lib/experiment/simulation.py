@@ -3,6 +3,11 @@ r"""The simulator: draw the experiment of a `Setting`, fit it, and return its lo
 Each repeat draws a target direction, a network, a gradient batch, a ridge batch and test data from its
 own child of the Generator, so repeats are independent, do not depend on `jobs`, and share their draws
 across step sizes and penalties (differences along a path are then paired).
+
+Functions
+---------
+simulate            simulate the losses of a setting, with standard errors over independent repeats
+simulate_spectrum   eigenvalues of F F^T/n for one draw of the setting (one step), ascending, shape (n,)
 """
 
 from __future__ import annotations

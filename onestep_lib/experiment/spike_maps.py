@@ -1,4 +1,12 @@
-"""Spike maps."""
+r"""Feature maps of F_l: the network's features with its first l spikes in place of the whole step.
+
+The spikes are those of :mod:`onestep_lib.small_step.spikes`, of one draw: b, its length and the row lengths are measured.
+
+Functions
+---------
+spike_features            feature maps to simulate
+infinite_spike_features   feature maps to simulate
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,20 @@
-"""Steps."""
+r"""Gradient steps on the first layer: the exact gradient, its direction, and networks that remember their step.
+
+With the residual r of :mod:`onestep_lib.settings` the negative gradient of half the mean squared error is
+
+.. math:: G=\frac1n\big[(a\,r^\top)\circ\sigma'(WX^\top)\big]X,\qquad W_1=W_0+\eta\,G
+
+(Moniri et al., arXiv 2310.07891, section 2; Ba et al., arXiv 2205.01445, section 2).
+
+Functions
+---------
+gradient_direction     b = X^T r/n of a batch
+take_steps             networks after one step, that remember where they came from
+first_layer_gradient   G=\frac1n[(a\,r^\top)\circ\sigma'(WX^\top)]X, the exact negative gradient
+residual               residual r at initialisation, shape (n,): what the gradient is taken of
+gradient_step          network with W_1=W_0+\eta G, G from `first_layer_gradient`
+gradient_steps         network after several steps of size eta on one batch
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,18 @@
-r"""Conditional Gaussian features: the surrogate of a network after a giant step.
+r"""Feature maps to simulate: the network's own, and the simpler ones that are equivalent to it.
 
-Given the coordinate :math:`\kappa=v\cdot x` along the direction of the gradient, features are equivalent
-to their conditional mean, a linear part and independent noise (derived in the chapter on spiked random
-features; the equivalence behind Cui et al., arXiv 2402.04980, and Dandi et al., arXiv 2410.18938).
+A feature map takes a network, inputs and a Generator and returns the matrix F, one sample a row. After a step the network is
+a `onestep_lib.experiment.steps.SteppedNetwork`, which remembers its initial weights and the gradient's direction.
+`FEATURE_MAPS` names them for ``simulate(..., features=...)``.
+
+Given the coordinate :math:`\kappa=v\cdot x` along the direction of the gradient, the features after a large step are
+equivalent to their conditional mean, a linear part and independent noise: conditional Gaussian features (the equivalence
+behind Cui et al., arXiv 2402.04980, and Dandi et al., arXiv 2410.18938).
+
+Functions
+---------
+conditional_gaussian_features   conditional Gaussian equivalent of the features after one step
+network_features                \sigma(XW^\top); `rng` is not used
+gaussian_equivalent_features    c_0+c_1XW^\top+c_{>1}Z, Z a fresh standard Gaussian matrix
 """
 
 from __future__ import annotations

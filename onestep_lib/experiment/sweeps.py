@@ -14,6 +14,12 @@ case runs in chunks of ten repeats; finished chunks are kept in the library's ca
 
 Changes are differences to step 0 repeat by repeat, which share their draws. The theory beside a case of
 `BEYOND` is that of `onestep_lib.large_step.one_curve.nearest_setting`.
+
+Functions
+---------
+sweep_setting   setting of a case; its first step size is 0, and several updates share a step size
+sweep_chunk     simulate chunk k of a case: shape (10, 3, step sizes), order train, test, objective
+sweep_row       a case's entry of the table from its draws
 """
 
 from __future__ import annotations

@@ -21,6 +21,11 @@ averages over :math:`y=\sigma_*(\zeta)+` noise; theta is the target direction an
 Near the axis q has a pole near the real y, which no fixed set of nodes resolves. So the law of y is made of
 panels on which y is uniform, where q integrates to a logarithm; every average above follows from
 :math:`\mathbb E[q],\mathbb E[\zeta q],\mathbb E[\zeta^2q]`, because :math:`yq=(1-q)\alpha/m`.
+
+Functions
+---------
+signed_spectrum     spectral data in the basis of \hat H, with hd = e_k^\top He_k
+signed_covariance   bulk data of the covariances [(I+t_g\hat H)^2+e_gH]/d, each normalised to mean 1.
 """
 
 from __future__ import annotations

@@ -15,6 +15,11 @@ After a giant step of a network with an odd activation the bulk rows have the co
 averages over :math:`y=\sigma_*(\zeta)+` noise (a cavity argument). The solver needs averages of
 rational functions of the eigenvalue with poles at x >= 1/e only, so each spectral measure is replaced by
 its Gauss quadrature in the space of the functions 1 and 1/(h + x_j): about a dozen nodes.
+
+Functions
+---------
+squared_resolvents   resolvents of H at points x > 0.
+squared_covariance   bulk data of the covariances (I+e_gH)/d, each normalised to mean 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Giant step."""
+r"""The losses after a giant step of a network with a readout of signs (the model: :mod:`onestep_lib.large_step.stepped_model`)."""
 
 from __future__ import annotations
 

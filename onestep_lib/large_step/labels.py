@@ -1,4 +1,4 @@
-"""Label law."""
+r"""The joint law of a label y and the projection :math:`\zeta=\langle\beta_*,x\rangle`, in panels of y."""
 
 from __future__ import annotations
 

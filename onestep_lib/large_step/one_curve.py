@@ -27,9 +27,9 @@ small steps the staircase of the exact step (:func:`onestep_lib.small_step.gradi
 
 Functions
 ---------
-one_step             losses of a Setting at every step size
-stepped_vocabulary   the spiked random features of one step size
 readout_nodes        the quadrature over the readout
+stepped_vocabulary   the spiked random features of one step size
+one_step             losses of a Setting at every step size
 nearest_setting      what the theory covers that is nearest to any setting
 """
 

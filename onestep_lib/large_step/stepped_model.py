@@ -31,12 +31,12 @@ with the batch matrices :math:`\hat H` and H of :mod:`onestep_lib.large_step.bat
 
 Functions
 ---------
-giant_step        losses of a Setting with readout="signs"
-spike_strength    r
-spike_map         r, gamma and the bulk scales of one step size
-stepped_features  the spiked random features of one step size
-grouped_rows      the same for any readout, one group a value of it
-is_odd            whether the signs of the readout make no difference
+spike_map          r, gamma and the bulk scales of one step size
+spike_strength     r
+require_stepped    raise unless a theory of the stepped network covers the setting, whatever its readout
+grouped_rows       the same for any readout, one group a value of it
+stepped_features   the spiked random features of one step size
+is_odd             whether the signs of the readout make no difference
 """
 
 from __future__ import annotations

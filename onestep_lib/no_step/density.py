@@ -7,8 +7,8 @@ a Stieltjes transform is chosen.
 
 Functions
 ---------
-stieltjes           g(z) in the upper half-plane
-spectral_density    the density on the real line
+stieltjes          g(z) in the upper half-plane
+spectral_density   the density on the real line
 """
 
 from __future__ import annotations

@@ -13,8 +13,9 @@ is bracketed. The averages are closed forms of :math:`e=\mathbb E[x/(x+w)]`.
 
 Functions
 ---------
-bulk_edges      every edge of F F^T/n
-top_distance    where the right edge lies in w
+top_distance   where the right edge lies in w
+bulk_edges     every edge of F F^T/n
+outer_traces   m_1, m_2, tau and their derivatives to the right of the spectrum
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ Functions
 representable_share   the largest average share of degree k in m dimensions
 explained_share       the share of degree k that given features hold
 fixed_feature_floor   the test loss that no fixed features of that number can beat on average
-direction_floor       the loss left when the non-linear part is seen through the gradient's direction
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ spectrum is in :mod:`onestep_lib.no_step.density`.
 
 Functions
 ---------
-random_features       the losses of a Setting
-resolvent             m_1, m_2, tau and their derivatives, vectorised over parameters
-ridge_losses          train, test and objective from ratios and powers, vectorised
+resolvent_traces   m_1, m_2, tau and their derivatives, vectorised over parameters
+ridge_losses       train, test and objective from ratios and powers, vectorised
+random_features    the losses of a Setting
 """
 
 from __future__ import annotations

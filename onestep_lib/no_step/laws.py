@@ -4,12 +4,8 @@ The edges of the bulk of F F^T/n are those of :mod:`onestep_lib.no_step.edges`.
 
 Functions
 ---------
-marchenko_pastur_edges, marchenko_pastur_density   the law of X^T X/n
-weight_law               support, atom, density and distribution function of W_0^T W_0
-feature_law              the same of F F^T/n
-outer_traces          m_1, m_2, tau and their derivatives to the right of the spectrum
-operator_norm            the largest singular value of a matrix
-distribution_distance    Kolmogorov-Smirnov distance of eigenvalues to a law
+weight_law    support, atom, density and distribution function of W_0^T W_0
+feature_law   the same of F F^T/n
 """
 
 from __future__ import annotations

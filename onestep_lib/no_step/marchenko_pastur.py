@@ -10,7 +10,9 @@ and the other averages follow from it and its derivative in v.
 
 Functions
 ---------
-bulk_means   E[x^j/(1 + v x)^i] for the pairs (j, i) that ridge regression needs
+marchenko_pastur_edges     the law of X^T X/n
+marchenko_pastur_density   the law of X^T X/n
+marchenko_pastur_means     E[x^j/(1 + v x)^i] for the pairs (j, i) that ridge regression needs
 """
 
 from __future__ import annotations

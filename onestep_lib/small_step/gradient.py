@@ -1,4 +1,4 @@
-r"""The step: the rank-one part of the gradient, and what it does to the spectrum of the weights.
+r"""The gradient in the limit: its part of rank one, and what the rest does to the lengths of the rows.
 
 The gradient of :mod:`onestep_lib.experiment.network` is close to rank one,
 
@@ -12,22 +12,6 @@ one,
           |b|^2\to B+[\text{raw}]\,c_1^2,\qquad \langle b,\beta_*\rangle\to c_{*,1}.
 
 (For a target of mean zero; a mean adds its square to :math:`c_*^2`: `label_moments`.)
-
-A raw network also subtracts its own linear part: b contains :math:`-c_1W_0^\top a`, which is correlated
-with W_0. With c = N/d, |a| = 1, :math:`\theta^2=\eta^2c_1^2B`, kap = eta c_1^2 for a raw network and 0
-otherwise, and :math:`T=\theta^2-\text{kap}(2-\text{kap})`, the weights W_1 have the singular value
-
-.. math:: s=\sqrt{(1+T)(c+T)/T}\quad\text{above the edge }1+\sqrt c,\ \text{iff }T>\sqrt c ,
-
-with squared overlaps of its singular vectors
-
-.. math:: \text{with }a:\ \frac{T^2-c}{T(T+c)},\qquad
-          \text{with }\beta_*:\ \frac{c_{*,1}^2}{B}\,\frac{\theta^2(T^2-c)}{T^2(1+T)},\qquad
-          \text{with }b:\ \frac{T^2-c}{T^2}\,
-          \frac{c_1^2(\eta B-[\text{raw}](1-\text{kap}))^2}{(1+T)|b|^2}
-
-(Baik, Ben Arous and Peche 2005; Ba et al., arXiv 2205.01445, section 3; the raw network by the
-same theorem: along a, W_1 is a row of variance 1 + T among rows of variance 1).
 
 **What is not of rank one lengthens the rows.** The rest of the gradient is small as a matrix, but in row j it
 has the squared length :math:`a_j^2\,\mathrm{Var}(\sigma')\,\mathbb Ey^2\,\phi`, a fixed multiple of that of
@@ -59,17 +43,13 @@ same order, as :math:`\langle b,x_i\rangle` contains :math:`\phi y_i` besides th
 
 Functions
 ---------
-gradient_direction       b = X^T r/n of a batch
-label_moments            averages of the labels
-gradient_of              B, gamma, q and what they are made of, once for a setting
-take_steps               networks after one step, that remember where they came from
-rank_one_error           the relative error of c_1 a b^T, measured
-label_direction_error    the same in the limit, if b is taken as X^T y/n for a raw network
-gradient_spike           |b|^2 and the alignment of b with beta_*, in the limit
-exact_spike              the same, with the widening of the rows by the rest of the gradient
-second_direction         what a second step on the same batch has left of b
-weight_spectrum          edge, threshold, outlier and overlaps in the limit
-measured_spike, measured_weight_spectrum    the same of one draw
+label_moments           averages of the labels
+gradient_of             B, gamma, q and what they are made of, once for a setting
+gradient_spike          |b|^2 and the alignment of b with beta_*, in the limit
+exact_spike             the same, with the widening of the rows by the rest of the gradient
+second_direction        what a second step on the same batch has left of b
+label_direction_error   the same in the limit, if b is taken as X^T y/n for a raw network
+direction_floor         the loss left when the non-linear part is seen through the gradient's direction
 """
 
 from __future__ import annotations

@@ -11,11 +11,6 @@ outlier is one bracketed crossing of 1: a sign change of an ordered eigenvalue o
 congruence does not move.
 
 The resolvent there is that of :mod:`onestep_lib.no_step.laws`.
-
-Functions
----------
-feature_outliers     values and overlaps with He_q(kappa) in the limit
-measured_outliers    the same of one draw
 """
 
 from __future__ import annotations

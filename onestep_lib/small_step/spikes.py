@@ -39,14 +39,12 @@ matrix P (`spike_matrix`), and the rest of F_0 has (:mod:`onestep_lib.no_step.ga
 
 Functions
 ---------
-spike_level              the l of a step size n^alpha
-spike_norms              operator norm of each spike over sqrt(n)
-spike_features, infinite_spike_features    feature maps to simulate
-spike_error              |F - F_l|/sqrt(n), measured
-spike_constant, measured_spike_constant    coefficient of 1 (a o a)^T that the exact step adds to F_2
-power_basis              the k-th spike's polynomial of kappa
-spike_matrix             P
-sample_side              t
+spike_level      the l of a step size n^alpha
+power_basis      the k-th spike's polynomial of kappa
+spike_matrix     P
+sample_side      t
+spike_norms      operator norm of each spike over sqrt(n)
+spike_constant   coefficient of 1 (a o a)^T that the exact step adds to F_2
 """
 
 from __future__ import annotations

@@ -38,10 +38,11 @@ every derivative by implicit differentiation.
 
 Functions
 ---------
-staircase            the losses of F_l in the limit of infinite spikes
-finite_staircase     the losses of F_l at every step size
-staircase_gain, finite_gain    what they gain over step 0
-first_stairs          closed forms of the gains for l = 1, 2
+staircase_gain     what they gain over step 0
+staircase          the losses of F_l in the limit of infinite spikes
+finite_gain        what they gain over step 0
+finite_staircase   the losses of F_l at every step size
+first_stairs       closed forms of the gains for l = 1, 2
 """
 
 from __future__ import annotations

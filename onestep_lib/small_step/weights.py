@@ -1,4 +1,22 @@
-"""Weights."""
+r"""The spectrum of the weights after one step: edge, threshold, outlier and overlaps, in the limit.
+
+The step adds :math:`\eta c_1ab^\top` to W_0 (:mod:`onestep_lib.small_step.gradient`), whose bulk it leaves as it is.
+A raw network also subtracts its own linear part: b contains :math:`-c_1W_0^\top a`, which is correlated
+with W_0. With c = N/d, |a| = 1, :math:`\theta^2=\eta^2c_1^2B`, kap = eta c_1^2 for a raw network and 0
+otherwise, and :math:`T=\theta^2-\text{kap}(2-\text{kap})`, the weights W_1 have the singular value
+
+.. math:: s=\sqrt{(1+T)(c+T)/T}\quad\text{above the edge }1+\sqrt c,\ \text{iff }T>\sqrt c ,
+
+with squared overlaps of its singular vectors
+
+.. math:: \text{with }a:\ \frac{T^2-c}{T(T+c)},\qquad
+          \text{with }\beta_*:\ \frac{c_{*,1}^2}{B}\,\frac{\theta^2(T^2-c)}{T^2(1+T)},\qquad
+          \text{with }b:\ \frac{T^2-c}{T^2}\,
+          \frac{c_1^2(\eta B-[\text{raw}](1-\text{kap}))^2}{(1+T)|b|^2}
+
+(Baik, Ben Arous and Peche 2005; Ba et al., arXiv 2205.01445, section 3; the raw network by the
+same theorem: along a, W_1 is a row of variance 1 + T among rows of variance 1).
+"""
 
 from __future__ import annotations
 

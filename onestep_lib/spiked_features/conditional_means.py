@@ -20,9 +20,8 @@ Every inner average is split at the kinks, and the number of nodes doubles until
 
 Functions
 ---------
-kappa_grid        panels of Gauss-Legendre nodes for averages over kappa ~ N(0, 1)
-feature_means     mu_0, mu_1, m_2, mu_2^2
-target_means      h_0, h_1, H of a single-index target or of y = Y(kappa, z)
+feature_means   mu_0, mu_1, m_2, mu_2^2
+target_means    h_0, h_1, H of a single-index target or of y = Y(kappa, z)
 """
 
 from __future__ import annotations

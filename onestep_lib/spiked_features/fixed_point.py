@@ -21,6 +21,11 @@ the chapter on errors after a giant step). The penalty here is that paper's,
 The map :math:`(V,c)\mapsto(V',c')` is monotone and concave (it is made of parallel sums of matrices), so
 Newton's method started above the fixed point falls to it monotonically, whatever the parameters; and
 its matrix :math:`I-t'` is the one of the linear equations for the second moments.
+
+Functions
+---------
+solve_fixed_point   solve for the fixed point (c, V)
+sweep_fixed_point   solve for the fixed point by accelerated sweeps: for many groups, where a Newton step is dear
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kappa grid."""
+r"""The grid for averages over the spike coordinate :math:`\kappa\sim N(0,1)`, with an estimate of its own error."""
 
 from __future__ import annotations
 

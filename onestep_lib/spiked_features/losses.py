@@ -56,8 +56,8 @@ penalty, the leverage and the bulk spectra derived here by a cavity argument.)
 
 Functions
 ---------
-spiked_losses       losses at one or many (phi, psi, ridge)
-solve_spiked        one point, with every order parameter
+spiked_losses   losses at one or many (phi, psi, ridge)
+solve_spiked    one point, with every order parameter
 """
 
 from __future__ import annotations

@@ -1,4 +1,13 @@
-"""Model."""
+r"""Spiked random features as a model, and the functions of :math:`\kappa` that stay fixed while the ratios vary.
+
+A `SpikedModel` says what the features and the target are; its `SpikedTable` holds the conditional means on a grid of
+kappa (:mod:`onestep_lib.spiked_features.conditional_means`), and the `GroupTable` inside what the fixed point needs.
+
+Functions
+---------
+kappa_table            model's functions of kappa on a grid
+isotropic_covariance   bulk with one bin: covariance I/d for every group
+"""
 
 from __future__ import annotations
 

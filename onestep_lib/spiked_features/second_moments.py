@@ -1,4 +1,7 @@
-"""Second moments."""
+r"""The second moments (Q, N) of the fit and the error E(kappa), from which the three losses follow.
+
+The linear system and its sources are those of :mod:`onestep_lib.spiked_features.losses`.
+"""
 
 from __future__ import annotations
 
