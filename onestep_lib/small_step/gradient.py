@@ -61,6 +61,7 @@ import numpy as np
 from scipy.special import factorial
 
 from onestep_lib._checks import check_instance, check_nonnegative, check_number, check_positive
+from onestep_lib._values import by_value
 from onestep_lib.activations import Activation, Target
 from onestep_lib.no_step.floors import _DEGREES
 from onestep_lib.quadrature import gaussian_quadrature
@@ -78,6 +79,7 @@ __all__ = [
 ]
 
 
+@by_value
 @dataclass(frozen=True)
 class Spike:
     """The direction b of a gradient in two numbers, and the rest of the gradient in one.
@@ -112,6 +114,7 @@ def check_widening(value: float) -> float:
     return widening
 
 
+@by_value
 @dataclass(frozen=True)
 class LabelMoments:
     r"""What a gradient takes from the labels alone: its direction is then :math:`X^\top y/n`.
