@@ -25,6 +25,7 @@ import numpy as np
 from scipy.special import erf, expit, ndtr
 
 from onestep_lib._checks import check_count, check_vector
+from onestep_lib._values import by_value
 from onestep_lib.hermite import hermite_coefficients, hermite_series
 from onestep_lib.quadrature import ScalarFunction, evaluate, gaussian_quadrature
 
@@ -118,6 +119,7 @@ class _GaussianFunction:
         return 0.0 if power < 1e-28 * self.second_moment else power
 
 
+@by_value
 @dataclass(frozen=True)
 class Activation(_GaussianFunction):
     """An activation function.
@@ -168,6 +170,7 @@ class Activation(_GaussianFunction):
         return self.derivative
 
 
+@by_value
 @dataclass(frozen=True)
 class Target(_GaussianFunction):
     r"""A single-index target :math:`\sigma_*`: y = sigma_*(<beta_*, x>) + noise.

@@ -54,6 +54,7 @@ from onestep_lib._checks import (
     check_positive,
     check_real,
 )
+from onestep_lib._values import by_value
 from onestep_lib.settings import Losses, Setting
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
 Value = float | np.ndarray
 
 
+@by_value
 @dataclass(frozen=True)
 class Convention:
     """How a paper writes the experiment.
@@ -104,28 +106,46 @@ class Convention:
     fixed: dict[str, Any]
 
 
+# By name, so that a convention can be pickled.
+def _same(setting: Setting) -> float:
+    return 1.0
+
+
+def _samples_per_neuron(setting: Setting) -> float:
+    return setting.n / setting.N
+
+
+def _inputs_per_neuron(setting: Setting) -> float:
+    return setting.psi
+
+
+def _root_width(setting: Setting) -> float:
+    return float(np.sqrt(setting.N))
+
+
 CONVENTIONS: dict[str, Convention] = {
     "moniri": Convention(
         "Moniri et al., arXiv 2310.07891", "phi", "psi", True,
-        lambda s: 1.0, lambda s: 1.0, True, True, {},
+        _same, _same, True, True, {},
     ),
     "cui": Convention(
         "Cui et al., arXiv 2402.04980", "alpha", "beta", False,
-        lambda s: s.n / s.N, lambda s: float(np.sqrt(s.N)), False, True,
+        _samples_per_neuron, _root_width, False, True,
         {"output": "scaled", "rows": "spherical"},
     ),
     "ba": Convention(
         "Ba et al., arXiv 2205.01445", "psi1", "psi2", False,
-        lambda s: 1.0, lambda s: 1.0, False, False, {"output": "scaled"},
+        _same, _same, False, False, {"output": "scaled"},
     ),
     "mei": Convention(
         "Mei and Montanari, arXiv 1908.05355", "psi2", "psi1", False,
-        lambda s: s.d / s.N, None, True, False, {"rows": "spherical", "inputs": "spherical"},
+        _inputs_per_neuron, None, True, False, {"rows": "spherical", "inputs": "spherical"},
     ),
 }  # fmt: skip
 """The conventions by name."""
 
 
+@by_value
 @dataclass(frozen=True)
 class PaperProblem:
     """The numbers of an experiment in a paper's notation.
@@ -145,6 +165,7 @@ class PaperProblem:
     step: Value
 
 
+@by_value
 @dataclass(frozen=True)
 class PaperLosses:
     """What a paper calls its training and its test loss."""

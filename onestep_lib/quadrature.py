@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import roots_legendre
 
 from onestep_lib._checks import check_vector
+from onestep_lib._values import read_only
 
 __all__ = [
     "gauss_legendre",
@@ -43,9 +44,7 @@ def _quadrature(kinks: tuple[float, ...], shift: float) -> tuple[np.ndarray, np.
     half = np.diff(edges)[:, None] / 2
     nodes = ((edges[:-1] + edges[1:])[:, None] / 2 + half * points).ravel()
     mass = (half * weights).ravel() * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
-    nodes.setflags(write=False)
-    mass.setflags(write=False)
-    return nodes, mass
+    return read_only((nodes, mass))
 
 
 def gaussian_quadrature(kinks: Sequence[float] = (), shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -108,4 +107,4 @@ def gauss_legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
     step = value / slope
     slope -= step * 2 * x * slope / (1 - x**2)
     x = x - step
-    return x.astype(np.float64), (2 / ((1 - x**2) * slope**2)).astype(np.float64)
+    return read_only((x.astype(np.float64), (2 / ((1 - x**2) * slope**2)).astype(np.float64)))

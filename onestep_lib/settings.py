@@ -45,12 +45,13 @@ from onestep_lib._checks import (
     check_path,
     check_real,
 )
+from onestep_lib._values import by_value
 from onestep_lib.activations import Activation, Target
 from onestep_lib.activations import activation as as_activation
 from onestep_lib.activations import target as as_target
 from onestep_lib.quadrature import ScalarFunction
 
-__all__ = ["INPUTS", "OUTPUTS", "READOUTS", "ROWS", "THEORY_INPUTS", "Losses", "Setting"]
+__all__ = ["INPUTS", "LOSSES", "OUTPUTS", "READOUTS", "ROWS", "THEORY_INPUTS", "Losses", "Setting"]
 
 ROWS = ("gaussian", "spherical")
 READOUTS = ("gaussian", "signs")
@@ -58,6 +59,7 @@ OUTPUTS = ("centred", "scaled", "raw")
 INPUTS = ("gaussian", "spherical", "rademacher", "uniform", "student", "correlated", "digits")
 THEORY_INPUTS = ("gaussian", "spherical")
 """The distributions of the inputs that the theories cover."""
+LOSSES = ("train", "test", "objective")
 
 
 def _path(name: str, value: ArrayLike) -> float | tuple[float, ...]:
@@ -65,6 +67,7 @@ def _path(name: str, value: ArrayLike) -> float | tuple[float, ...]:
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
+@by_value
 @dataclass(frozen=True, init=False)
 class Setting:
     r"""An experiment; the normalisation is that of :mod:`onestep_lib.settings`.
@@ -202,12 +205,13 @@ class Setting:
         return replace(self, **changes)
 
 
+@by_value
 @dataclass(frozen=True)
 class Losses:
     r"""Train, test and objective in the normalisation of :mod:`onestep_lib.settings`.
 
     Theories and simulations return the same form. Each field has the shape of the setting's
-    ``steps.shape + ridges.shape``.
+    ``steps.shape + ridges.shape``. ``losses["test"]`` is the pair of a loss and its standard error.
 
     Parameters
     ----------
@@ -218,6 +222,12 @@ class Losses:
     draws : ndarray, shape (repeats, 3) + shape, or None
         The single repeats of a simulation, in the order train, test, objective. Losses at different
         steps or penalties share their draws, so differences are taken draw by draw.
+
+    Examples
+    --------
+    >>> mean, se = Losses(0.1, 0.2, 0.3, test_se=0.01)["test"]
+    >>> mean, se
+    (0.2, 0.01)
     """
 
     train: float | np.ndarray
@@ -226,7 +236,12 @@ class Losses:
     train_se: float | np.ndarray = 0.0
     test_se: float | np.ndarray = 0.0
     objective_se: float | np.ndarray = 0.0
-    draws: np.ndarray | None = field(default=None, repr=False, compare=False)
+    draws: np.ndarray | None = field(default=None, repr=False)
+
+    def __getitem__(self, name: str) -> tuple[float | np.ndarray, float | np.ndarray]:
+        """Return a loss, one of ``LOSSES``, and its standard error."""
+        check_choice("name", name, LOSSES)
+        return getattr(self, name), getattr(self, f"{name}_se")
 
     @classmethod
     def from_steps(cls, each: Sequence[Losses], setting: Setting) -> Losses:

@@ -104,8 +104,10 @@ def test_losses_from_draws():
     draws = rng.standard_normal((9, 3, 4, 2))
     losses = Losses.from_draws(draws)
     for k, name in enumerate(("train", "test", "objective")):
-        np.testing.assert_allclose(getattr(losses, name), draws[:, k].mean(axis=0))
-        np.testing.assert_allclose(getattr(losses, f"{name}_se"), np.std(draws[:, k], axis=0, ddof=1) / 3)
+        mean, se = losses[name]
+        assert mean is getattr(losses, name)
+        np.testing.assert_allclose(mean, draws[:, k].mean(axis=0))
+        np.testing.assert_allclose(se, np.std(draws[:, k], axis=0, ddof=1) / 3)
     assert losses.draws is draws
     scalar = Losses.from_draws(draws[:, :, 0, 0])
     assert isinstance(scalar.test, float)

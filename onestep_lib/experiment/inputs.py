@@ -23,6 +23,8 @@ from importlib import resources
 import numpy as np
 from scipy.signal import lfilter
 
+from onestep_lib._values import read_only
+
 __all__ = ["SAMPLERS"]
 
 Sampler = Callable[[int, int, np.random.Generator], np.ndarray]
@@ -67,7 +69,7 @@ def _whitened_digits() -> np.ndarray:
     with resources.files("onestep_lib").joinpath("datasets/digits.npz").open("rb") as file:
         images = np.load(file)["images"].astype(np.float64)
     left, _, _ = np.linalg.svd(images - images.mean(axis=0), full_matrices=False)
-    return left[:, :_DIGITS_DIMENSION] * np.sqrt(images.shape[0])
+    return read_only(left[:, :_DIGITS_DIMENSION] * np.sqrt(images.shape[0]))
 
 
 def _digits(count: int, d: int, rng: np.random.Generator) -> np.ndarray:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onestep_lib._checks import check_generator, check_instance, check_matrix, check_vector
+from onestep_lib._values import by_value
 from onestep_lib.activations import Activation
 from onestep_lib.settings import Setting
 
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 
+@by_value
 @dataclass(frozen=True)
 class Network:
     """A two-layer network.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_count, check_generator, check_vector
+from onestep_lib._values import by_value
 from onestep_lib.experiment.batches import sample_inputs
 from onestep_lib.experiment.network import feature_matrix
 from onestep_lib.experiment.ridge import ridge_path
@@ -24,6 +25,7 @@ __all__ = [
 ]
 
 
+@by_value
 @dataclass(frozen=True)
 class Profile:
     r"""Means of the learned function in bins of z = <beta_*, x>.

@@ -34,6 +34,7 @@ from onestep_lib._checks import (
     check_same_length,
     check_vector,
 )
+from onestep_lib._values import by_value
 
 __all__ = [
     "RidgePath",
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 
+@by_value
 @dataclass(frozen=True)
 class RidgePath:
     """Ridge fits at every penalty; L is () for one penalty, (L,) for a path.

@@ -35,6 +35,7 @@ from onestep_lib._checks import (
     check_same_length,
     check_vector,
 )
+from onestep_lib._values import by_value
 from onestep_lib.experiment.network import Network, feature_matrix
 from onestep_lib.settings import OUTPUTS
 
@@ -49,6 +50,7 @@ __all__ = [
 ]
 
 
+@by_value
 @dataclass(frozen=True)
 class SteppedNetwork(Network):
     """A network after one gradient step, with what the step started from.

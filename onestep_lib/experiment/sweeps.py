@@ -36,7 +36,7 @@ from tqdm.auto import tqdm
 from onestep_lib._cache import memory
 from onestep_lib.activations import Activation
 from onestep_lib.experiment.simulation import simulate
-from onestep_lib.settings import Setting
+from onestep_lib.settings import LOSSES, Setting
 
 __all__ = [
     "BEYOND",
@@ -51,7 +51,6 @@ __all__ = [
 CHUNK = 10
 _EXPONENTS = (0.0, 0.2, 0.35, 0.45, 0.55, 0.62, 0.7, 0.8)
 _FEW = (0.3, 0.5, 0.62)
-LOSSES = ("train", "test", "objective")
 _HE12 = (0.0, 1.0, 2**-0.5)
 _SMALL = {"n": 800, "d": 400, "N": 600, "exponents": _EXPONENTS}
 _LARGE = {"n": 1600, "d": 800, "N": 1200, "exponents": _EXPONENTS}

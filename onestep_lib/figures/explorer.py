@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_choice
+from onestep_lib._values import by_value
 from onestep_lib.figures import svg
 from onestep_lib.figures.look import COLOURS, DARK_COLOURS
 from onestep_lib.figures.series import Bars, Column, Mark, Series, numbers
@@ -47,7 +48,8 @@ MAX_BYTES = 150_000
 """Largest HTML of one explorer: a page must stay light."""
 
 
-@dataclass(frozen=True, eq=False)
+@by_value
+@dataclass(frozen=True)
 class Panel:
     """One pair of axes.
 
@@ -118,7 +120,8 @@ class Panel:
         return marks
 
 
-@dataclass(frozen=True, eq=False)
+@by_value
+@dataclass(frozen=True)
 class Readout:
     """A number that follows the sliders: values of shape (len(slider), ...), or texts."""
 
@@ -139,7 +142,8 @@ class Readout:
         return np.array(texts).reshape(sizes), follow
 
 
-@dataclass(frozen=True, eq=False)
+@by_value
+@dataclass(frozen=True)
 class Explorer:
     """A figure with sliders; as the last value of a notebook cell it is shown.
 

@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
+from onestep_lib._values import by_value
 from onestep_lib.figures.plotting import picture as as_picture
 from onestep_lib.figures.sliders import Slider, value_text
 
@@ -23,6 +24,7 @@ Picture = Any
 """A matplotlib figure, or anything with `_repr_html_`."""
 
 
+@by_value
 @dataclass(frozen=True)
 class StillFigure:
     """HTML of a picture where no simulation can be run."""

@@ -24,6 +24,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_choice, check_count, check_real
+from onestep_lib._values import by_value
 from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, ERROR_BARS, MARKERS
 
 __all__ = [
@@ -282,6 +283,7 @@ def _linestyle(dash: str) -> str | tuple[int, tuple[float, ...]]:
 _GROUND = "color-mix(in srgb,#fff 100%,var(--jp-layout-color0))"
 
 
+@by_value
 @dataclass(frozen=True)
 class Picture:
     """A figure as an image with its alternative text, whatever page it is shown on."""

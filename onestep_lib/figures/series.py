@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_choice
+from onestep_lib._values import by_value
 from onestep_lib.figures import svg
 from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, ERROR_BARS
 
@@ -31,7 +32,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
+@by_value
+@dataclass(frozen=True)
 class Column:
     """Values of shape (len(slider), ..., points) and the indices of the sliders they follow."""
 
@@ -48,7 +50,8 @@ class Column:
         return {"table": text, "sliders": self.sliders, "points": self.table.shape[-1]}
 
 
-@dataclass(frozen=True, eq=False)
+@by_value
+@dataclass(frozen=True)
 class Mark:
     """One SVG path that may move; see `onestep_lib.figures.svg.path`."""
 
@@ -69,7 +72,8 @@ class Mark:
         return {"kind": self.kind, "columns": columns, "shape": self.shape, "base": self.base}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@by_value
+@dataclass(frozen=True, kw_only=True)
 class Series:
     """What all series share: a label in the legend, the sliders followed, a colour.
 
@@ -103,7 +107,8 @@ class Series:
         return f"os-{self.colour or CYCLE[order % len(CYCLE)]}"
 
 
-@dataclass(frozen=True, eq=False)
+@by_value
+@dataclass(frozen=True)
 class Line(Series):
     """A curve: x and y of shape (points,), or (len(slider), ..., points) for the named sliders.
 
@@ -128,7 +133,8 @@ class Line(Series):
         return [_line(placed, self.colour_class(order), dash)]
 
 
-@dataclass(frozen=True, eq=False)
+@by_value
+@dataclass(frozen=True)
 class Dots(Series):
     """Points; where `se` (of the shape of y) is given, error bars of two standard errors.
 
@@ -170,7 +176,8 @@ class Dots(Series):
         return [Mark("error", reach, f'class="os-error {colour}"'), dots]
 
 
-@dataclass(frozen=True, eq=False)
+@by_value
+@dataclass(frozen=True)
 class Bars(Series):
     """A histogram: heights of shape (bars,), or (len(slider), ..., bars), over `edges` (bars + 1,)."""
 
@@ -195,7 +202,8 @@ class Bars(Series):
         return [Mark("bars", columns, f'class="os-bars {self.colour_class(order)}"', base=base)]
 
 
-@dataclass(frozen=True, eq=False)
+@by_value
+@dataclass(frozen=True)
 class VLine(Series):
     """A vertical line at x: a number, or an array of shape (len(slider), ...)."""
 
@@ -212,7 +220,8 @@ class VLine(Series):
         return [_line(placed | {"y": ends}, self.colour_class(order), self.dash)]
 
 
-@dataclass(frozen=True, eq=False)
+@by_value
+@dataclass(frozen=True)
 class HLine(Series):
     """A horizontal line at y: a number, or an array of shape (len(slider), ...)."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onestep_lib._checks import check_choice, check_real
+from onestep_lib._values import by_value
 from onestep_lib.figures.svg import number_text
 
 __all__ = [
@@ -17,7 +18,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
+@by_value
+@dataclass(frozen=True)
 class Slider:
     """A slider that stops at given values.
 

@@ -15,6 +15,7 @@ from html import escape
 
 import numpy as np
 
+from onestep_lib._values import by_value
 from onestep_lib.figures.look import DASHES
 
 __all__ = [
@@ -42,6 +43,7 @@ MARKER_PATHS = {
 }
 
 
+@by_value
 @dataclass(frozen=True)
 class Axis:
     """A linear or logarithmic axis from `low` (at `start`) to `high` (at `stop`, viewBox units)."""

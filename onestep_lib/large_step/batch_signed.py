@@ -40,6 +40,7 @@ from numpy.typing import ArrayLike
 
 from onestep_lib._cache import memory, values_of, version_of
 from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_vector
+from onestep_lib._values import by_value, read_only
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.large_step.labels import LabelLaw, label_law
@@ -53,6 +54,7 @@ __all__ = [
 ]
 
 
+@by_value
 @dataclass(frozen=True)
 class SignedSpectrum:
     """Spectral data of one gradient batch in the basis of H-hat; every array has shape (K,).
@@ -159,7 +161,8 @@ def signed_covariance(
 
 @lru_cache(maxsize=32)
 def kept_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectrum:
-    return _kept_spectrum((version_of(sys.modules[__name__]), values_of(target)), target, noise, alpha)
+    key = version_of(sys.modules[__name__]), values_of(target)
+    return read_only(_kept_spectrum(key, target, noise, alpha))
 
 
 @memory.cache(ignore=["target"])

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_vector
+from onestep_lib._values import by_value
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.quadrature import gaussian_quadrature
@@ -51,6 +52,7 @@ _RANK = 1e-11
 _NOISE_NODES = 48
 
 
+@by_value
 @dataclass(frozen=True)
 class SquaredResolvents:
     r"""Resolvents of H at points x > 0, with their derivatives in x.

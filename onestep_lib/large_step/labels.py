@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from onestep_lib._checks import check_nonnegative, check_number
+from onestep_lib._values import by_value
 from onestep_lib.activations import Target
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
 ]
 
 
+@by_value
 @dataclass(frozen=True)
 class LabelLaw:
     """The joint law of the label y and the projection zeta = <beta_*, x>, in panels of y.

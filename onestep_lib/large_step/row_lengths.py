@@ -46,6 +46,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_matrix, check_real, check_vector
+from onestep_lib._values import by_value, read_only
 from onestep_lib.activations import Activation, Target
 from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.settings import Setting
@@ -57,6 +58,7 @@ __all__ = [
 ]
 
 
+@by_value
 @dataclass(frozen=True)
 class RowLengths:
     r"""Moments of the three parts of a row's squared length, :math:`q=(|w|^2,2w\cdot g,|g|^2)`.
@@ -131,4 +133,4 @@ def _lengths(sigma: Activation, target: Target, noise: float, phi: float, gaussi
     response = np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [-(tilt**2), 2 * tilt, 1.0]])
     covariance = response @ variances @ response.T / 2
     covariance[2, 2] += spread**2
-    return RowLengths(np.array([1.0, 2 * tilt, tilt**2 + spread]), covariance)
+    return read_only(RowLengths(np.array([1.0, 2 * tilt, tilt**2 + spread]), covariance))

@@ -47,6 +47,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_choice, check_nonnegative, check_number, check_vector
+from onestep_lib._values import by_value
 from onestep_lib.activations import Activation
 from onestep_lib.large_step.batch_signed import signed_covariance
 from onestep_lib.large_step.batch_squared import squared_covariance
@@ -70,6 +71,7 @@ BULKS = ("full", "isotropic")
 _SIGNS = np.array([1.0, -1.0])
 
 
+@by_value
 @dataclass(frozen=True)
 class SpikeMap:
     r"""What a giant step makes of the rows.

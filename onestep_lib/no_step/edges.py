@@ -21,7 +21,7 @@ outer_traces   m_1, m_2, tau and their derivatives to the right of the spectrum
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize_scalar
 
 from onestep_lib._checks import check_positive
+from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.gaussian_equivalence import Traces
 from onestep_lib.settings import Setting
@@ -44,6 +45,7 @@ __all__ = [
 _Real = float | np.ndarray
 
 
+@by_value
 @dataclass(frozen=True)
 class Averages:
     """E[1/(x + w)] and E[x/(x + w)] and their w-derivatives, for real w outside the support of -x."""
@@ -64,6 +66,7 @@ def _averages(w: _Real, c: float, root: _Real) -> Averages:
     return Averages(p, e, -(p**2) / (e * root), -e / root)
 
 
+@by_value
 @dataclass(frozen=True)
 class LawShape:
     """The parameters of the law of F F^T/n in units of a: beta = b/a, c = n/d, k = n/N.
@@ -119,9 +122,9 @@ def _crossing(place: Callable[[float], _Point], low: float, high: float, shape: 
     try:
         found, report = brentq(slope, np.log(low), np.log(high), xtol=1e-14, full_output=True)
     except ValueError as error:
-        raise ConvergenceError("bulk_edges", np.inf, vars(shape)) from error
+        raise ConvergenceError("bulk_edges", np.inf, asdict(shape)) from error
     if not report.converged:
-        raise ConvergenceError("bulk_edges", abs(slope(found)), vars(shape))
+        raise ConvergenceError("bulk_edges", abs(slope(found)), asdict(shape))
     return float(np.exp(found))
 
 
@@ -143,7 +146,7 @@ def top_distance(shape: LawShape) -> float:
     """The distance t of the top edge to the left of the support."""
     t = _outward_crossing(shape.left, shape)
     if t is None:
-        raise ConvergenceError("bulk_edges", 0.0, vars(shape))
+        raise ConvergenceError("bulk_edges", 0.0, asdict(shape))
     return t
 
 

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_broadcast, check_nonnegative, check_positive
+from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.marchenko_pastur import MarchenkoPasturMeans, marchenko_pastur_means
 from onestep_lib.settings import Losses, Setting
@@ -46,6 +47,7 @@ _ITERATIONS = 100
 _TOLERANCE = 1e-13
 
 
+@by_value
 @dataclass(frozen=True)
 class Traces:
     r"""The limits of the resolvent's traces and their exact derivatives in lambda.

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_count, check_positive, check_real
+from onestep_lib._values import by_value
 from onestep_lib.no_step.density import spectral_density
 from onestep_lib.no_step.edges import LawShape, bulk_edges
 from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_density, marchenko_pastur_edges
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 
+@by_value
 @dataclass(frozen=True)
 class Law(ABC):
     """A law of eigenvalues: intervals with a density, and an atom at 0.
@@ -70,6 +72,7 @@ class Law(ABC):
         return total
 
 
+@by_value
 @dataclass(frozen=True)
 class WeightLaw(Law):
     r"""The limiting law of the squared singular values of W_0, the d eigenvalues of :math:`W_0^\top W_0`.
@@ -97,6 +100,7 @@ def weight_law(setting: Setting) -> WeightLaw:
     return WeightLaw(np.array([[low / psi, high / psi]]), max(0.0, 1 - 1 / psi), psi)
 
 
+@by_value
 @dataclass(frozen=True)
 class FeatureLaw(Law):
     r"""The limiting law of the eigenvalues of :math:`FF^\top/n` for random features.

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_broadcast, check_nonnegative, check_number, check_positive
+from onestep_lib._values import by_value
 
 __all__ = [
     "MarchenkoPasturMeans",
@@ -61,6 +62,7 @@ def marchenko_pastur_density(x: ArrayLike, ratio: float) -> np.ndarray:
     return np.sqrt(inside) / (2 * np.pi * ratio * x)
 
 
+@by_value
 @dataclass(frozen=True)
 class MarchenkoPasturMeans:
     """Averages over the Marchenko-Pastur eigenvalue x.

@@ -61,6 +61,7 @@ import numpy as np
 from scipy.special import factorial
 
 from onestep_lib._checks import check_instance, check_nonnegative, check_number, check_positive
+from onestep_lib._values import by_value
 from onestep_lib.activations import Activation, Target
 from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.settings import Setting
@@ -84,6 +85,7 @@ __all__ = [
 _SEEN_DEGREES = 12
 
 
+@by_value
 @dataclass(frozen=True)
 class Spike:
     """The direction b of a gradient in two numbers, and the rest of the gradient in one.
@@ -118,6 +120,7 @@ def check_widening(value: float) -> float:
     return widening
 
 
+@by_value
 @dataclass(frozen=True)
 class LabelMoments:
     r"""Averages of the labels :math:`y=\sigma_*(\zeta)+` noise, alone and with :math:`\zeta\sim N(0,1)`.
@@ -176,6 +179,7 @@ def label_moments(target: Target, noise: float) -> LabelMoments:
     )
 
 
+@by_value
 @dataclass(frozen=True)
 class Gradient:
     r"""The numbers of a gradient in the limit: all of a step but its size.
@@ -263,6 +267,7 @@ def exact_spike(setting: Setting) -> Spike:
     return replace(spike, widening=gradient_of(setting).widening)
 
 
+@by_value
 @dataclass(frozen=True)
 class SecondDirection:
     """The direction b_2 of a second step on the first one's batch, as shares of b; arrays like the steps.

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.edges import outer_traces
 from onestep_lib.settings import Setting
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 
+@by_value
 @dataclass(frozen=True)
 class Outliers:
     """Eigenvalues of F F^T/n outside the bulk, the largest first.

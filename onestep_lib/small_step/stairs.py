@@ -53,6 +53,7 @@ import numpy as np
 from scipy.special import factorial, factorial2
 
 from onestep_lib._checks import check_count
+from onestep_lib._values import by_value
 from onestep_lib.no_step.gaussian_equivalence import Traces, random_features, resolvent_traces
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.gradient import Spike
@@ -75,6 +76,7 @@ __all__ = [
 ]
 
 
+@by_value
 @dataclass(frozen=True)
 class Gain:
     """What spikes gain over random features; each of the shape of the setting's losses.

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onestep_lib._values import by_value
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import gradient_of, gradient_spike
 
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 
+@by_value
 @dataclass(frozen=True)
 class WeightSpectrum:
     """The largest singular value of the weights and its vectors; arrays of the shape of the steps.

@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_nonnegative, check_positive, check_real, check_vector
+from onestep_lib._values import by_value
 from onestep_lib.activations import Activation, Target
 from onestep_lib.quadrature import evaluate
 from onestep_lib.spiked_features.inner_average import (
@@ -54,6 +55,7 @@ __all__ = [
 ]
 
 
+@by_value
 @dataclass(frozen=True)
 class FeatureMeans:
     """The four functions of the activation on a grid of kappa, each of shape (G, K), one row a group."""
@@ -151,6 +153,7 @@ def _moments(values: np.ndarray, inner: InnerPanels) -> np.ndarray:
     return np.stack([mu0, mu1, m2, inner.total(inner.mass, np.square(rest, out=rest))])
 
 
+@by_value
 @dataclass(frozen=True)
 class TwoIndexTarget:
     r"""A target :math:`y=Y(\kappa,z)+` noise of the spike coordinate and one direction across it.
@@ -174,6 +177,7 @@ class TwoIndexTarget:
         object.__setattr__(self, "kinks", tuple(check_vector("kinks", self.kinks).tolist()))
 
 
+@by_value
 @dataclass(frozen=True)
 class TargetMeans:
     r"""The functions of the labels on a grid of kappa, each of shape (K,).

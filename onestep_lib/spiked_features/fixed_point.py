@@ -37,6 +37,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.spiked_features.acceleration import anderson
 from onestep_lib.spiked_features.model import GroupTable
@@ -57,6 +58,7 @@ _SLACK = 1e-9
 _POLISHES = 3
 
 
+@by_value
 @dataclass(frozen=True)
 class FixedPoint:
     r"""The fixed point, and the linear response around it.
@@ -243,6 +245,7 @@ def sweep_fixed_point(
     raise ConvergenceError("spiked_resolvent (sweeps)", error, at)
 
 
+@by_value
 @dataclass(frozen=True)
 class Sweep:
     """One sweep of the map from (c, V): no derivatives."""

@@ -18,6 +18,7 @@ from functools import partial
 
 import numpy as np
 
+from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.quadrature import ScalarFunction, gauss_legendre
 
@@ -50,6 +51,7 @@ def bends(scale: float) -> list[float]:
     return [*-ends, *ends]
 
 
+@by_value
 @dataclass(frozen=True)
 class InnerPanels:
     r"""Panels for averages over :math:`\zeta`, given t: only those that are not empty.

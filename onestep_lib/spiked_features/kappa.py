@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from onestep_lib._checks import check_vector
+from onestep_lib._values import by_value, read_only
 from onestep_lib.quadrature import gauss_legendre
 
 __all__ = [
@@ -22,6 +23,7 @@ PANEL_ORDER = 16
 _HALVE_ABOVE = (1.5, 5.0)
 
 
+@by_value
 @dataclass(frozen=True)
 class KappaGrid:
     """Gauss-Legendre panels for averages over kappa ~ N(0, 1).
@@ -56,7 +58,7 @@ class KappaGrid:
 def _legendre_transform() -> np.ndarray:
     points, weights = gauss_legendre(PANEL_ORDER)
     vandermonde = np.polynomial.legendre.legvander(points, PANEL_ORDER - 1)
-    return (np.arange(PANEL_ORDER) + 0.5)[:, None] * (vandermonde * weights[:, None]).T
+    return read_only((np.arange(PANEL_ORDER) + 0.5)[:, None] * (vandermonde * weights[:, None]).T)
 
 
 def _grid(edges: np.ndarray) -> KappaGrid:

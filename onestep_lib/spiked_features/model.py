@@ -11,12 +11,14 @@ isotropic_covariance   bulk with one bin: covariance I/d for every group
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_real, check_vector
+from onestep_lib._values import by_value, read_only
 from onestep_lib.activations import Activation, Target
 from onestep_lib.spiked_features.conditional_means import (
     FeatureMeans,
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 
+@by_value
 @dataclass(frozen=True)
 class SpikedModel:
     r"""Spiked random features and their target.
@@ -94,9 +97,11 @@ class SpikedModel:
             "noise": check_number("noise", self.noise, check_nonnegative),
             "scales": scales,
             "row_variance": variance,
+            "bulk": self.bulk,
         }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        # `table` is kept, so that nothing it was made of may change: copies, which cannot be written to.
+        for name, value in deepcopy(checked).items():
+            object.__setattr__(self, name, read_only(value))
 
     @cached_property
     def table(self) -> SpikedTable:
@@ -107,9 +112,10 @@ class SpikedModel:
         width = rho / abs(gamma) if gamma else 0.0
         # Functions of u kappa smoothed over the bulk scale c vary as fast as u/c says.
         spike = float(np.max(np.abs(self.spikes) / self.scales))
-        return kappa_table(self, kappa_grid([kink / gamma for kink in kinks], width, spike))
+        return read_only(kappa_table(self, kappa_grid([kink / gamma for kink in kinks], width, spike)))
 
 
+@by_value
 @dataclass(frozen=True)
 class SpikedTable:
     r"""A model's functions of :math:`\kappa` on a grid.
@@ -157,6 +163,7 @@ class Ratios:
         return self.ridge * self.alpha / self.beta
 
 
+@by_value
 @dataclass(frozen=True)
 class BulkCovariance:
     r"""Spectral data of the bulk rows in one orthonormal basis e_k, gathered in B bins.
@@ -182,8 +189,7 @@ class BulkCovariance:
 
 def isotropic_covariance(groups: int) -> BulkCovariance:
     """Return the bulk with one bin: covariance I/d for every group."""
-    one = np.ones(1)
-    return BulkCovariance(one, one, np.zeros(1), one, np.ones((groups, 1)))
+    return BulkCovariance(np.ones(1), np.ones(1), np.zeros(1), np.ones(1), np.ones((groups, 1)))
 
 
 class Pairs:
@@ -205,6 +211,7 @@ class Pairs:
         return full
 
 
+@by_value
 @dataclass(frozen=True)
 class GroupTable:
     r"""What stays fixed while alpha, beta and lambda vary.
@@ -225,9 +232,9 @@ class GroupTable:
     weights: np.ndarray
     fractions: np.ndarray
     bulk: BulkCovariance
-    pairs: Pairs = field(init=False, repr=False)
-    moments: np.ndarray = field(init=False, repr=False)
-    counted: np.ndarray = field(init=False, repr=False)
+    pairs: Pairs = field(init=False, repr=False, compare=False)
+    moments: np.ndarray = field(init=False, repr=False, compare=False)
+    counted: np.ndarray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         pairs = Pairs(self.fractions.size)

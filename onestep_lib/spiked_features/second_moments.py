@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
 
+from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.spiked_features.fixed_point import FixedPoint
 from onestep_lib.spiked_features.mean_part import MeanPart
@@ -24,6 +25,7 @@ PASSES = 60
 _ENVELOPE = 1e-6
 
 
+@by_value
 @dataclass(frozen=True)
 class SpikedSolution:
     r"""One point, with its order parameters.

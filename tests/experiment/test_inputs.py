@@ -57,7 +57,7 @@ def _z(setting, inputs, repeats=24):
     theory = random_features(setting)
     losses = simulate(setting.replace(inputs=inputs), np.random.default_rng(4), repeats=repeats)
     z = {
-        name: float((getattr(losses, name) - getattr(theory, name)) / getattr(losses, f"{name}_se"))
+        name: float((losses[name][0] - theory[name][0]) / losses[name][1])
         for name in ("train", "test", "objective")
     }
     print(inputs, {name: round(value, 1) for name, value in z.items()})

@@ -24,7 +24,7 @@ def rng(seed=0):
 
 def assert_same_losses(first, second, rtol=1e-10):
     for kind in KINDS:
-        np.testing.assert_allclose(getattr(first, kind), getattr(second, kind), rtol=rtol)
+        np.testing.assert_allclose(first[kind][0], second[kind][0], rtol=rtol)
     np.testing.assert_allclose(first.draws, second.draws, rtol=rtol)
 
 
@@ -103,9 +103,9 @@ def test_the_step_uses_its_own_batch():
 def test_standard_errors_are_those_of_the_repeats():
     losses = simulate(SMALL.replace(ridge=[0.1, 1]), rng(), repeats=6)
     for k, kind in enumerate(KINDS):
-        np.testing.assert_allclose(getattr(losses, kind), losses.draws[:, k].mean(axis=0))
-        expected = losses.draws[:, k].std(axis=0, ddof=1) / np.sqrt(6)
-        np.testing.assert_allclose(getattr(losses, f"{kind}_se"), expected)
+        mean, se = losses[kind]
+        np.testing.assert_allclose(mean, losses.draws[:, k].mean(axis=0))
+        np.testing.assert_allclose(se, losses.draws[:, k].std(axis=0, ddof=1) / np.sqrt(6))
 
 
 def test_standard_errors_say_how_far_off_the_mean_is():
@@ -114,8 +114,8 @@ def test_standard_errors_say_how_far_off_the_mean_is():
     generator = rng(3)
     runs = [simulate(s, generator, repeats=10, test_size=50) for _ in range(150)]
     for kind in KINDS:
-        means = np.array([getattr(run, kind) for run in runs])
-        z = (means - means.mean()) / [getattr(run, f"{kind}_se") for run in runs]
+        means, errors = np.array([run[kind] for run in runs]).T
+        z = (means - means.mean()) / errors
         print(f"{kind}: spread of z {z.std():.2f}, Student's t with 9 degrees 1.13")
         assert 0.9 < z.std() < 1.5
 
@@ -192,7 +192,8 @@ def test_agrees_with_random_features(activation, target, change, kind, deviation
     found, theory = simulate(s, rng(11), repeats=24, features=kind), random_features(s)
     gaps = {}
     for name in KINDS:
-        gaps[name] = (getattr(found, name) - getattr(theory, name)) / getattr(found, f"{name}_se")
+        mean, se = found[name]
+        gaps[name] = (mean - theory[name][0]) / se
         print(f"{activation} {kind} {name}: z", gaps[name].round(1))
     assert max(np.abs(z).max() for z in gaps.values()) < 4
     deviation("gaussian_equivalence.random_features", "n = 300, 24 repeats", list(gaps.values()), 0, 1)
