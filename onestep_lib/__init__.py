@@ -30,6 +30,7 @@ explorers, plotting   interactive figures that need no kernel; the book's figure
 sweeps                long simulations that survive being killed
 """
 
+from onestep_lib._cache import cache_folder, clear_cache
 from onestep_lib.activations import Activation, Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.gaussian_equivalence import random_features
@@ -45,6 +46,8 @@ __all__ = [
     "Losses",
     "Setting",
     "Target",
+    "cache_folder",
+    "clear_cache",
     "one_step",
     "random_features",
     "simulate",

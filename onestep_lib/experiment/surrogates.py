@@ -8,7 +8,6 @@ Cui et al., arXiv 2402.04980, and Dandi et al., arXiv 2410.18938).
 from __future__ import annotations
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from onestep_lib._checks import check_generator, check_matrix
 from onestep_lib.experiment.feature_maps import FeatureMap, one_step_map
@@ -46,6 +45,9 @@ def conditional_gaussian_features(network: Network, X: np.ndarray, rng: np.rando
     -------
     ndarray, shape (n, N)
     """
+    # Imported where it is used: 4 % of the time of `import onestep_lib`.
+    from scipy.interpolate import CubicSpline
+
     sigma, X = network.activation, check_matrix("X", X, network.weights.shape[1])
     check_generator(rng)
     kappa, spikes, bulk = _split(network, X)

@@ -25,18 +25,18 @@ panels on which y is uniform, where q integrates to a logarithm; every average a
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._cache import memory, values_of, version_of
+from onestep_lib._cache import kept
 from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_vector
-from onestep_lib.activations import Target
+from onestep_lib.activations import TARGETS, Target
 from onestep_lib.convergence import ConvergenceError
+from onestep_lib.hermite import hermite_series
 from onestep_lib.large_step.labels import LabelLaw, label_law
 from onestep_lib.small_step.gradient import LabelMoments, label_moments
 from onestep_lib.spiked_features.model import BulkCovariance
@@ -140,7 +140,8 @@ def signed_covariance(
     Parameters
     ----------
     target, noise, alpha
-        As in `signed_spectrum`, which takes some seconds and is kept on disk.
+        As in `signed_spectrum`, which takes some seconds. It is kept in `onestep_lib.cache_folder` for a
+        target that has a name or Hermite coefficients, and for this process for any other.
     tilts, strengths : array_like, shape (G,)
         t_g and :math:`e_g\ge0`, one a group.
     """
@@ -154,12 +155,27 @@ def signed_covariance(
 
 @lru_cache(maxsize=32)
 def kept_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectrum:
-    return _kept_spectrum((version_of(sys.modules[__name__]), values_of(target)), target, noise, alpha)
+    function = _function_key(target)
+    if function is None:
+        return signed_spectrum(target, noise, alpha)
+    argument = [function, target.kinks, float(noise), float(alpha)]
+    arrays = kept("signed_spectrum", argument, lambda: vars(signed_spectrum(target, noise, alpha)))
+    return SignedSpectrum(**arrays)
 
 
-@memory.cache(ignore=["target"])
-def _kept_spectrum(key: tuple[str, str], target: Target, noise: float, alpha: float) -> SignedSpectrum:
-    return signed_spectrum(target, noise, alpha)
+def _function_key(target: Target) -> str | tuple[float, ...] | None:
+    """The name of a named target, or its Hermite coefficients; None for any other callable.
+
+    Neither values on a grid nor bytecode tell two callables apart: they may differ between the nodes, or by
+    what they read when they are called.
+    """
+    named = TARGETS.get(target.name)
+    if named is not None and target.function is named.function:
+        return target.name
+    function = target.function
+    if isinstance(function, partial) and function.func is hermite_series and not function.keywords:
+        return function.args[0]
+    return None
 
 
 def _bin_edges(law: LabelLaw, alpha: float, unit: float) -> np.ndarray:
