@@ -19,6 +19,7 @@ figures            printed figures, and explorers that need no kernel
 datasets           images, and the stored tables of long simulations
 """
 
+from onestep_lib._cache import cache_folder, clear_cache
 from onestep_lib.activations import Activation, Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.experiment.simulation import simulate, simulate_spectrum
@@ -36,6 +37,8 @@ __all__ = [
     "Losses",
     "Setting",
     "Target",
+    "cache_folder",
+    "clear_cache",
     "giant_step",
     "one_step",
     "random_features",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
+# NumPy and SciPy each bring a BLAS of their own: both must be loaded when the controller looks for them.
+import scipy.linalg  # noqa: F401
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
@@ -17,6 +20,8 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_thread() -> AbstractContextManager[object]:
-    """A context in which BLAS uses one thread."""
-    return _controller().limit(limits=1, user_api="blas")
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """A context, or with @ a decorator, in which BLAS uses one thread."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield

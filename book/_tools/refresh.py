@@ -7,12 +7,15 @@ Each notebook is executed in its own folder. Text outputs stay in the cells tagg
 no picture and no number that nothing checks.
 """
 
+import io
 import re
 import sys
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+
+from onestep_lib._files import replace_file
 
 CHAPTERS = Path(__file__).resolve().parents[1]
 CHECKED = "nbval-check-output"
@@ -30,7 +33,9 @@ def refresh(path: Path) -> None:
     ).execute()
     strip(notebook)
     nbformat.validate(notebook)
-    nbformat.write(notebook, path)
+    text = io.StringIO()
+    nbformat.write(notebook, text)
+    replace_file(path, text.getvalue().encode())
 
 
 def strip(notebook: nbformat.NotebookNode) -> None:

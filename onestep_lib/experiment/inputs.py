@@ -21,7 +21,6 @@ from functools import cache
 from importlib import resources
 
 import numpy as np
-from scipy.signal import lfilter
 
 from onestep_lib._values import read_only
 
@@ -57,10 +56,13 @@ def _student(count: int, d: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _correlated(count: int, d: int, rng: np.random.Generator) -> np.ndarray:
-    # A first-order autoregression, started in its stationary law.
-    innovations = rng.standard_normal((count, d)) * np.sqrt(1 - _CORRELATION**2)
-    innovations[:, 0] /= np.sqrt(1 - _CORRELATION**2)
-    return lfilter([1.0], [1.0, -_CORRELATION], innovations, axis=1)
+    # A first-order autoregression, started in its stationary law. The loop is as fast as a compiled filter:
+    # each turn adds a whole column.
+    X = rng.standard_normal((count, d)) * np.sqrt(1 - _CORRELATION**2)
+    X[:, 0] /= np.sqrt(1 - _CORRELATION**2)
+    for j in range(1, d):
+        X[:, j] += _CORRELATION * X[:, j - 1]
+    return X
 
 
 @cache

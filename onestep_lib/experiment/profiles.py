@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_count, check_generator, check_vector
+from onestep_lib._threads import one_thread
 from onestep_lib._values import by_value
 from onestep_lib.experiment.batches import sample_inputs
 from onestep_lib.experiment.network import feature_matrix
@@ -80,6 +81,7 @@ def learned_profile(
     return Profile((edges[:-1] + edges[1:]) / 2, draws.mean(axis=0), error)
 
 
+@one_thread()
 def _one_profile(setting: Setting, rng: np.random.Generator, edges: np.ndarray, test_size: int) -> np.ndarray:
     """Bin averages of f for one repeat, shape setting.shape + (bins,)."""
     streams = Draws(setting, rng)

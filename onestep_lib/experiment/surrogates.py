@@ -18,7 +18,6 @@ gaussian_equivalent_features    c_0+c_1XW^\top+c_{>1}Z, Z a fresh standard Gauss
 from __future__ import annotations
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from onestep_lib._checks import check_generator, check_matrix
 from onestep_lib.experiment.feature_maps import FeatureMap, one_step_map
@@ -56,6 +55,9 @@ def conditional_gaussian_features(network: Network, X: np.ndarray, rng: np.rando
     -------
     ndarray, shape (n, N)
     """
+    # Imported where it is used: 4 % of the time of `import onestep_lib`.
+    from scipy.interpolate import CubicSpline
+
     sigma, X = network.activation, check_matrix("X", X, network.weights.shape[1])
     check_generator(rng)
     kappa, spikes, bulk = _split(network, X)

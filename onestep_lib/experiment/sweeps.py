@@ -8,8 +8,8 @@ r"""Long simulations whose results are stored: the one-curve table, and where th
 simulate the true network (`onestep_lib.simulate`) at step 0 and over the step sizes of a case's
 ``exponents``, :math:`\log\eta/\log n`, for every case of `ONE_CURVE` (what the theory covers) and `BEYOND`
 (inputs that are not Gaussian, one batch used twice, several steps), and write means and standard errors. A
-case runs in chunks of ten repeats; finished chunks are kept in the library's cache folder
-(``ONESTEP_CACHE``), so that a killed run goes on where it stopped. Chunk k of a case draws from
+case runs in chunks of ten repeats; finished chunks are kept in `onestep_lib.cache_folder`, so that a killed
+run goes on where it stopped, as long as the library was not edited. Chunk k of a case draws from
 ``numpy.random.default_rng([seed, k])`` and can be repeated alone (`sweep_chunk`).
 
 Changes are differences to step 0 repeat by repeat, which share their draws. The theory beside a case of
@@ -26,14 +26,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
+import sys
+from contextlib import closing
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
 from tqdm.auto import tqdm
 
-from onestep_lib._cache import memory
+from onestep_lib._cache import kept, library_version
+from onestep_lib._files import replace_file
 from onestep_lib.activations import Activation
 from onestep_lib.experiment.simulation import simulate
 from onestep_lib.settings import LOSSES, Setting
@@ -51,6 +56,8 @@ __all__ = [
 CHUNK = 10
 _EXPONENTS = (0.0, 0.2, 0.35, 0.45, 0.55, 0.62, 0.7, 0.8)
 _FEW = (0.3, 0.5, 0.62)
+# Seconds after which a worker without work ends by itself, where the sweep was killed too hard to stop it.
+_IDLE = 60
 _HE12 = (0.0, 1.0, 2**-0.5)
 _SMALL = {"n": 800, "d": 400, "N": 600, "exponents": _EXPONENTS}
 _LARGE = {"n": 1600, "d": 800, "N": 1200, "exponents": _EXPONENTS}
@@ -110,9 +117,10 @@ def sweep_chunk(case: dict[str, Any], chunk: int) -> np.ndarray:
     return np.asarray(simulate(sweep_setting(case), rng, CHUNK).draws)
 
 
-@memory.cache
-def _kept_chunk(case: dict[str, Any], chunk: int) -> np.ndarray:
-    return sweep_chunk(case, chunk)
+def _kept_chunk(version: str, case: dict[str, Any], chunk: int) -> np.ndarray:
+    if library_version() != version:
+        raise RuntimeError("the library was edited while the sweep ran: start it again")
+    return kept("sweep_chunk", [case, chunk], lambda: {"draws": sweep_chunk(case, chunk)})["draws"]
 
 
 def sweep_row(case: dict[str, Any], draws: np.ndarray) -> dict[str, Any]:
@@ -138,11 +146,32 @@ def write_table(sweep: str, path: Path, names: list[str], jobs: int) -> None:
     table["library"] = __version__
     for name in names:
         case = SWEEPS[sweep][name]
-        tasks = [delayed(_kept_chunk)(case, chunk) for chunk in range(case["repeats"] // CHUNK)]
-        results = Parallel(n_jobs=jobs, return_as="generator")(tasks)
-        chunks = list(tqdm(results, total=len(tasks), desc=name, unit="chunk"))
-        table["cases"][name] = sweep_row(case, np.concatenate(chunks))
-        path.write_text(json.dumps(table, indent=1) + "\n")
+        table["cases"][name] = sweep_row(case, _draws(name, case, jobs))
+        replace_file(path, (json.dumps(table, indent=1) + "\n").encode())
+
+
+def _draws(name: str, case: dict[str, Any], jobs: int) -> np.ndarray:
+    """All draws of a case, in worker processes that end with it, also when a signal ends it."""
+    version = library_version()
+    tasks = [delayed(_kept_chunk)(version, case, chunk) for chunk in range(case["repeats"] // CHUNK)]
+    with (
+        parallel_config("loky", idle_worker_timeout=_IDLE),
+        closing(Parallel(n_jobs=jobs, return_as="generator")(tasks)) as results,
+    ):
+        return np.concatenate(list(tqdm(results, total=len(tasks), desc=name, unit="chunk")))
+
+
+def _raise_on_signals() -> None:
+    """Let signals that end Python at once raise SystemExit, on which the workers are stopped."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        # Under nohup it is ignored, and stays so.
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _exit)
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -158,6 +187,7 @@ def main(arguments: list[str] | None = None) -> None:
     names = options.cases or list(SWEEPS[options.sweep])
     if unknown := [name for name in names if name not in SWEEPS[options.sweep]]:
         parser.error(f"--cases must be among {list(SWEEPS[options.sweep])}, got {unknown}")
+    _raise_on_signals()
     write_table(options.sweep, options.path, names, options.jobs)
 
 

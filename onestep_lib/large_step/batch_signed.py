@@ -30,19 +30,19 @@ signed_covariance   bulk data of the covariances [(I+t_g\hat H)^2+e_gH]/d, each 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._cache import memory, values_of, version_of
+from onestep_lib._cache import kept
 from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_vector
 from onestep_lib._values import by_value, read_only
-from onestep_lib.activations import Target
+from onestep_lib.activations import TARGETS, Target
 from onestep_lib.convergence import ConvergenceError
+from onestep_lib.hermite import hermite_series
 from onestep_lib.large_step.labels import LabelLaw, label_law
 from onestep_lib.small_step.gradient import label_moments
 from onestep_lib.spiked_features.model import BulkCovariance
@@ -147,7 +147,8 @@ def signed_covariance(
     Parameters
     ----------
     target, noise, alpha
-        As in `signed_spectrum`, which takes some seconds and is kept on disk.
+        As in `signed_spectrum`, which takes some seconds. It is kept in `onestep_lib.cache_folder` for a
+        target that has a name or Hermite coefficients, and for this process for any other.
     tilts, strengths : array_like, shape (G,)
         t_g and :math:`e_g\ge0`, one a group.
     """
@@ -161,13 +162,27 @@ def signed_covariance(
 
 @lru_cache(maxsize=32)
 def kept_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectrum:
-    key = version_of(sys.modules[__name__]), values_of(target)
-    return read_only(_kept_spectrum(key, target, noise, alpha))
+    function = _function_key(target)
+    if function is None:
+        return read_only(signed_spectrum(target, noise, alpha))
+    argument = [function, target.kinks, float(noise), float(alpha)]
+    arrays = kept("signed_spectrum", argument, lambda: asdict(signed_spectrum(target, noise, alpha)))
+    return read_only(SignedSpectrum(**arrays))
 
 
-@memory.cache(ignore=["target"])
-def _kept_spectrum(key: tuple[str, str], target: Target, noise: float, alpha: float) -> SignedSpectrum:
-    return signed_spectrum(target, noise, alpha)
+def _function_key(target: Target) -> str | tuple[float, ...] | None:
+    """The name of a named target, or its Hermite coefficients; None for any other callable.
+
+    Neither values on a grid nor bytecode tell two callables apart: they may differ between the nodes, or by
+    what they read when they are called.
+    """
+    named = TARGETS.get(target.name)
+    if named is not None and target.function is named.function:
+        return target.name
+    function = target.function
+    if isinstance(function, partial) and function.func is hermite_series and not function.keywords:
+        return function.args[0]
+    return None
 
 
 def _bin_edges(law: LabelLaw, alpha: float, unit: float) -> np.ndarray:

@@ -1,5 +1,7 @@
 """The book's tools: refreshing a notebook, hashing the library, reading docstrings, repairing pages."""
 
+import errno
+import os
 import sys
 from pathlib import Path
 
@@ -32,6 +34,25 @@ def test_refresh_keeps_compared_text_and_nothing_else():
     assert kept.execution_count == kept.outputs[1].execution_count == 2
     assert notebook.cells[2].outputs == []
     assert notebook.cells[2].execution_count is None
+
+
+def test_a_full_disk_leaves_the_notebook_as_it_was(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "chapter.ipynb"
+    nbformat.write(new_notebook(cells=[new_markdown_cell("ü")]), path)
+    before = path.read_bytes()
+    monkeypatch.setattr(refresh.NotebookClient, "execute", lambda self: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        with pytest.raises(OSError, match="No space"):
+            refresh.refresh(path)
+    assert [p.read_bytes() for p in tmp_path.iterdir()] == [before]
+    refresh.refresh(path)
+    assert "ü" in path.read_text(encoding="utf-8")
+    assert path.read_bytes().endswith(b"}\n")
+    assert nbformat.read(path, as_version=4).metadata == refresh.METADATA
 
 
 def test_the_chapter_cache_follows_the_library(tmp_path):

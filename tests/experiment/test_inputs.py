@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.signal import lfilter
 
 from onestep_lib import Setting, random_features, simulate
 from onestep_lib.experiment import (
@@ -38,6 +39,12 @@ def test_correlated_inputs_have_the_stated_covariance():
     X = sample_inputs(BASE.replace(inputs="correlated"), 60_000, np.random.default_rng(2))
     lags = np.abs(np.subtract.outer(np.arange(60), np.arange(60)))
     assert np.max(np.abs(X.T @ X / 60_000 - 0.5**lags)) < 0.03
+
+
+def test_correlated_inputs_are_an_autoregression():
+    X = SAMPLERS["correlated"](7, 30, np.random.default_rng(4))
+    innovations = np.random.default_rng(4).standard_normal((7, 30)) * np.append(1, np.full(29, 0.75**0.5))
+    np.testing.assert_allclose(X, lfilter([1], [1, -0.5], innovations, axis=1), rtol=1e-13, atol=1e-14)
 
 
 def test_student_inputs_have_a_fluctuating_length():

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from onestep_lib import Setting
-from onestep_lib.experiment import learned_profile
+from onestep_lib.experiment import learned_profile, profiles
 
 EDGES = np.linspace(-2, 2, 9)
 
@@ -37,6 +38,21 @@ def test_strong_ridge_learns_nothing():
     s = Setting(n=60, d=10, N=30, target=(0, 1), ridge=1e12)
     profile = learned_profile(s, np.random.default_rng(2), EDGES, repeats=2, test_size=1000)
     np.testing.assert_allclose(profile.mean, 0, atol=1e-8)
+
+
+def test_blas_runs_on_one_thread(monkeypatch):
+    seen = set()
+
+    def features(*arguments):
+        seen.update(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        return original(*arguments)
+
+    original = profiles.feature_matrix
+    monkeypatch.setattr(profiles, "feature_matrix", features)
+    s = Setting(n=60, d=10, N=30, target=(0, 1), ridge=0.1)
+    with threadpool_limits(2, user_api="blas"):
+        learned_profile(s, np.random.default_rng(2), EDGES, repeats=2, test_size=1000)
+    assert seen == {1}
 
 
 def test_bad_edges_and_empty_bins_are_named():

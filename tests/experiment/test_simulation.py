@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from onestep_lib import Setting, random_features, simulate, simulate_spectrum
 from onestep_lib.experiment import (
@@ -271,3 +272,21 @@ def test_a_streamed_fit_is_the_fit_on_the_whole(features, monkeypatch):
     np.testing.assert_allclose(streamed.draws[:, [0, 2]], whole.draws[:, [0, 2]], rtol=1e-9)
     if features == "network":
         np.testing.assert_allclose(streamed.test, whole.test, rtol=1e-9)
+
+
+def blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_blas_runs_on_one_thread_and_as_before_afterwards(jobs):
+    """Threads that wait for each other cost a simulation up to ten times its time on a busy machine."""
+
+    def feature_map(network, X, rng):
+        assert blas_threads() == {1}
+        return feature_matrix(network.weights, X, network.activation)
+
+    with threadpool_limits(2, user_api="blas"):
+        simulate(SMALL, rng(), repeats=2, features=feature_map, jobs=jobs)
+        simulate_spectrum(SMALL, rng(), feature_map)
+        assert blas_threads() == {2}
