@@ -36,6 +36,7 @@ spike_strength    r
 spike_map         r, gamma and the bulk scales of one step size
 stepped_features  the spiked random features of one step size
 grouped_rows      the same for any readout, one group a value of it
+row_spread        what the step adds to the squared length of a row, off the spike
 is_odd            whether the signs of the readout make no difference
 """
 
@@ -62,6 +63,7 @@ __all__ = [
     "is_odd",
     "require_signs",
     "require_stepped",
+    "row_spread",
     "spike_map",
     "spike_strength",
     "stepped_features",
@@ -149,7 +151,6 @@ def grouped_rows(
     tau = rate * z
     _, slope_linear, slope_variance = slope_moments(setting.activation)
     labels = label_moments(setting.target, setting.noise, setting.phi)
-    spread = tau**2 * slope_variance * labels.power * setting.phi
     return SpikedModel(
         activation=setting.activation,
         spikes=spike_strength(setting, step) * z,
@@ -157,10 +158,24 @@ def grouped_rows(
         target=setting.target,
         alignment=labels.alignment,
         noise=setting.noise,
-        scales=np.sqrt((1 + tau * slope_linear * setting.target.c0) ** 2 + spread),
+        scales=np.sqrt((1 + tau * slope_linear * setting.target.c0) ** 2 + row_spread(setting, tau)),
         row_variance=expected_lengths(setting).nu(tau),
         bulk=_covariance(setting, tau, slope_linear, slope_variance) if bulk == "full" else None,
     )
+
+
+def row_spread(setting: Setting, tau: ArrayLike) -> np.ndarray:
+    r"""Return :math:`\tau^2\,\mathrm{Var}(\sigma')\,\bar y^2/\alpha`, the second part of :math:`c_\pm^2`.
+
+    Parameters
+    ----------
+    setting : Setting
+    tau : array_like
+        :math:`\eta z/\sqrt N`, of any shape.
+    """
+    variance = slope_moments(setting.activation)[2]
+    power = label_moments(setting.target, setting.noise, setting.phi).power
+    return np.square(tau) * variance * power * setting.phi
 
 
 def _covariance(
