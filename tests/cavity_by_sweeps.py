@@ -79,6 +79,7 @@ def cavity_losses(
         + tt[k] * np.outer(m_hat, m_hat)
         for k in range(wk.size)
     ]  # fmt: skip
+    along = _force_along(C, Lam, vv) if leverage else None
     Q, N, extra = np.zeros((G, G)), np.ones(G), np.zeros_like(kappa)
     for _ in range(20 * sweeps):
         E = (
@@ -100,8 +101,10 @@ def cavity_losses(
             field = field + s[:, k] * np.diag(J[k].T @ (Bk[k] + bar[k] * inner) @ J[k])
         N_new = c**2 / (beta**2 * pi) * (Nh + beta * field)
         if leverage:
-            omega = np.concatenate([N, N * (s @ vv) * inverse_d, N * inverse_d])
+            omega = np.concatenate([N, np.zeros(G), N * inverse_d])
             mid = ab / beta * inverse_d * (psi * (w * D**2 * E)) @ psi.T + P @ np.diag(omega) @ P
+            pushes = (N[:, None] * s * inverse_d / np.array([np.diag(Ck) for Ck in C]).T ** 2).T.ravel()
+            mid[G : 2 * G, G : 2 * G] += (along * pushes) @ along.T
             X = np.linalg.solve(A, psi)
             extra = np.einsum("ak,ab,bk->k", X, mid, X)
         change = max(np.max(np.abs(Q_new - Q)), np.max(np.abs(N_new - N))) / np.max(np.abs(N_new))
@@ -109,6 +112,20 @@ def cavity_losses(
         if change < 1e-15:
             break
     return w @ (D**2 * E), w @ E, N.sum()
+
+
+def _force_along(C, Lam, vv):
+    """The force on S = sum_k v_k s_k of one on each s_k, as the multiplier that holds S at 0.
+
+    The s_k minimise sum_k s_k (1/C_k + Lambda) s_k/2 - force_k s_k; shape (G, bins G).
+    """
+    G, bins = Lam.shape[0], len(C)
+    system = np.zeros((G * (bins + 1), G * (bins + 1)))
+    for k, Ck in enumerate(C):
+        here = slice(k * G, (k + 1) * G)
+        system[here, here] = np.linalg.inv(Ck) + Lam
+        system[here, bins * G :] = system[bins * G :, here] = np.sqrt(vv[k]) * np.eye(G)
+    return np.linalg.inv(system)[bins * G :, : bins * G]
 
 
 def _mean_problem(psi, mass, c, Lam, K, forms, inverse_d):

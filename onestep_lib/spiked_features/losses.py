@@ -48,8 +48,16 @@ because the objective is :math:`\frac1ny\cdot(y-F\hat a)`, and D takes an error 
 training data.
 
 The *leverage* of the mean part is of order 1/d: V gains
-:math:`\frac1{\beta d}\Psi^\top A^{-1}\Psi`, :math:`A=a\langle D\Psi\Psi^\top\rangle+P`, and E the variance of
-:math:`F_0` that goes with it.
+:math:`\frac1{\beta d}\Psi^\top A^{-1}\Psi`, :math:`A=a\langle D\Psi\Psi^\top\rangle+P`, the weights
+:math:`w_k` lose the direction v, and E gains :math:`\Psi^\top A^{-1}CA^{-1}\Psi`,
+:math:`C=\frac a{\beta d}\langle D^2E\,\Psi\Psi^\top\rangle` and the noise of the rows: N_g/(dc_g)^2 for M_g,
+N_g/(d c_g^2) for T_g, and for S
+
+.. math:: \frac1dK_{vv}^{-1}\Big[\sum_kv_k^2J_k\,\mathrm{diag}(N_gs_g(k))\,J_k^\top\Big]K_{vv}^{-1} .
+
+(The component s_k along e_k feels a force of covariance :math:`N_g/(d\,c_g^2s_g(k))` and answers by K_k,
+with :math:`K_kC_k^{-1}=J_k`; :math:`\sum_kv_ks_k=S` takes all of them. A direction along which the rows are
+long is held fast by the data, so that its part stays bounded.)
 
 (Cui et al., arXiv 2402.04980, for a uniform or finite vocabulary; with the channels S and T, the finite-d
 penalty, the leverage and the bulk spectra derived here by a cavity argument.)
@@ -71,7 +79,7 @@ from onestep_lib.convergence import ConvergenceError
 from onestep_lib.settings import Losses
 from onestep_lib.spiked_features.fixed_point import Sweep, solve_fixed_point, sweep_fixed_point
 from onestep_lib.spiked_features.mean_part import leverage_lift, mean_part
-from onestep_lib.spiked_features.model import Ratios, SpikedModel, SpikedTable, kappa_table
+from onestep_lib.spiked_features.model import BulkCovariance, Ratios, SpikedModel, SpikedTable, kappa_table
 from onestep_lib.spiked_features.second_moments import PASSES, SpikedSolution, second_moments
 
 __all__ = [
@@ -83,6 +91,8 @@ _TOLERANCE = 1e-12
 # Vocabularies larger than this are solved by accelerated sweeps, smaller ones by Newton's method.
 _FEW = 8
 _MOST_NODES = 6000
+# Of a sum of weights.
+_ROUNDING = 1e-12
 
 
 def spiked_losses(
@@ -118,7 +128,7 @@ def spiked_losses(
     Raises
     ------
     ValueError, TypeError
-        For arguments outside these ranges.
+        For arguments outside these ranges, or d = 1 with leverage.
     ConvergenceError
         If a fixed point or a quadrature does not reach its tolerance.
     """
@@ -157,6 +167,8 @@ def solve_spiked(
     phi, psi, ridge = (check_number(name, value, check_positive) for name, value in named)
     if leverage and d is None:
         raise ValueError("leverage=True needs d: the leverage of the mean part is O(1/d)")
+    if leverage and d == 1:
+        raise ValueError("d must be >= 2 with leverage=True, got 1: beside the spike no direction is left")
     tolerance = check_number("tolerance", tolerance, check_positive)
     inverse_d = 0.0 if d is None else 1 / check_count("d", d)
     ratios = Ratios(1 / phi, 1 / psi, ridge, inverse_d, leverage, tolerance)
@@ -198,8 +210,7 @@ def _solve_on(
         )
         return second_moments(table, ratios, resolvent, mean_part(table, ratios, resolvent))
     # The leverage of the mean part adds to V; each pass changes it by a factor O(1/d).
-    bulk = table.features.bulk
-    weights = bulk.weights - bulk.vv * ratios.inverse_d
+    weights = _weights_across(table.features.bulk, ratios.inverse_d)
     extra = np.zeros_like(table.grid.weights)
     change = np.inf
     for _ in range(PASSES):
@@ -220,7 +231,7 @@ def _solve_swept(
 ) -> SpikedSolution:
     """The same fixed point with the leverage swept along: for many groups."""
     bulk = table.features.bulk
-    weights = bulk.weights - bulk.vv * ratios.inverse_d if ratios.leverage else bulk.weights
+    weights = _weights_across(bulk, ratios.inverse_d) if ratios.leverage else bulk.weights
 
     def lift(sweep: Sweep) -> np.ndarray:
         return leverage_lift(table, ratios, sweep) if ratios.leverage else np.zeros_like(sweep.D)
@@ -229,3 +240,19 @@ def _solve_swept(
         table.features, ratios.alpha, ratios.beta, ratios.penalty, lift, weights, ratios.tolerance, start
     )
     return second_moments(table, ratios, resolvent, mean_part(table, ratios, resolvent))
+
+
+def _weights_across(bulk: BulkCovariance, inverse_d: float) -> np.ndarray:
+    """The weights of the bulk without the direction v, which the mean part counts.
+
+    Of d directions less than one lies in the last tail of the spectrum, so that v cannot lie there: a share
+    of v beyond the d-th part of the weights is taken away at its edge. The trace then stays positive.
+    """
+    size = bulk.scales.max(axis=0)
+    order = np.argsort(-size, kind="stable")
+    full = np.cumsum(bulk.weights[order]) >= inverse_d * (1 - _ROUNDING)
+    edge = order[np.argmax(full)]
+    beyond = size > size[edge]
+    taken = np.where(beyond, 0.0, bulk.vv)
+    taken[edge] += bulk.vv[beyond].sum()
+    return bulk.weights - inverse_d * taken

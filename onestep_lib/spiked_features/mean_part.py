@@ -33,14 +33,14 @@ def leverage_lift(table: SpikedTable, ratios: Ratios, sweep: Sweep) -> np.ndarra
 
 @dataclass(frozen=True)
 class MeanPart:
-    """Steps B and C: coefficients (3G,), F_0, tau and m, the penalty matrix, and A^-1 = half^T half."""
+    """Steps B and C: coefficients (3G,), F_0, tau and m, the inverse of K_vv, and A^-1 = half^T half."""
 
     coefficients: np.ndarray
     fitted: np.ndarray
     tau: np.ndarray
     m_hat: np.ndarray
     m: np.ndarray
-    penalty: np.ndarray
+    inverse: np.ndarray
     half_inverse: np.ndarray
 
 
@@ -61,7 +61,7 @@ def mean_part(table: SpikedTable, ratios: Ratios, resolvent: FixedPoint) -> Mean
     )
     tau = inverse @ (coefficients[G : 2 * G] - K_vt @ m_hat)
     m = K_vt.T @ tau + K_tt @ m_hat
-    return MeanPart(coefficients, coefficients @ table.columns, tau, m_hat, m, known.matrix, half_inverse)
+    return MeanPart(coefficients, coefficients @ table.columns, tau, m_hat, m, inverse, half_inverse)
 
 
 @dataclass(frozen=True)

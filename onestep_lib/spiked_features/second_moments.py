@@ -14,7 +14,7 @@ from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.spiked_features.fixed_point import FixedPoint
 from onestep_lib.spiked_features.mean_part import MeanPart
-from onestep_lib.spiked_features.model import Ratios, SpikedTable
+from onestep_lib.spiked_features.model import BulkCovariance, Ratios, SpikedTable
 
 __all__ = [
     "SpikedSolution",
@@ -78,14 +78,15 @@ def second_moments(
     for _ in range(PASSES):
         y = lu_solve(factors, source + forcing @ (fixed + extra))
         error = fixed + extra + y @ table.features.counted
-        new = _extra_error(table, ratios, D, mean, y[pairs.size :], error) if ratios.leverage else extra
+        N = y[pairs.size :]
+        new = _extra_error(table, ratios, resolvent, mean, N, error) if ratios.leverage else extra
         change = float(np.max(np.abs(new - extra) / np.abs(error)))
         if change < ratios.tolerance:
             break
         extra = new
     else:
         raise ConvergenceError("spiked_features (leverage of the error)", change, {"ratios": ratios})
-    Q, N = pairs.matrix(y[: pairs.size]), y[pairs.size :]
+    Q = pairs.matrix(y[: pairs.size])
     train, test = float(weights @ (D**2 * error)), float(weights @ error)
     objective = train + ratios.ridge * float(N.sum())
     if not ratios.leverage:
@@ -114,13 +115,25 @@ def _sources(
 
 
 def _extra_error(
-    table: SpikedTable, ratios: Ratios, D: np.ndarray, mean: MeanPart, N: np.ndarray, error: np.ndarray
+    table: SpikedTable,
+    ratios: Ratios,
+    resolvent: FixedPoint,
+    mean: MeanPart,
+    N: np.ndarray,
+    error: np.ndarray,
 ) -> np.ndarray:
     """The variance of the mean part at finite d, a function of kappa."""
-    bulk = table.features.bulk
-    sampled = ratios.alpha / ratios.beta**2 * ratios.inverse_d * table.grid.weights * D**2 * error
-    inner = (table.columns * sampled) @ table.columns.T
-    variances = np.concatenate([N, N * (bulk.scales @ bulk.vv) * ratios.inverse_d, N * ratios.inverse_d])
-    inner += (mean.penalty * variances) @ mean.penalty
+    G, inverse_d = N.size, ratios.inverse_d
+    mass = ratios.alpha / ratios.beta**2 * inverse_d * table.grid.weights * resolvent.D**2
+    inner = (table.columns * (mass * error)) @ table.columns.T
+    noise = inverse_d * N / resolvent.c**2
+    inner += np.diag(np.concatenate([inverse_d * noise, np.zeros(G), noise]))
+    inner[G : 2 * G, G : 2 * G] += inverse_d * _noise_along(table.features.bulk, resolvent, mean, N)
     projected = mean.half_inverse.T @ (mean.half_inverse @ table.columns)
     return np.sum(projected * (inner @ projected), axis=0)
+
+
+def _noise_along(bulk: BulkCovariance, resolvent: FixedPoint, mean: MeanPart, N: np.ndarray) -> np.ndarray:
+    """d times the covariance (G, G) of the forces on S that come from the rows (formula in the module)."""
+    moved = mean.inverse @ resolvent.J
+    return np.einsum("k,kgh,hk,kjh->gj", bulk.vv, moved, N[:, None] * bulk.scales, moved, optimize=True)

@@ -1,6 +1,7 @@
 """One curve: its limits, its nodes, an earlier solver's numbers, stored simulations, its conditions."""
 
 import json
+import math
 import time
 from dataclasses import replace
 from functools import lru_cache
@@ -343,6 +344,142 @@ def test_an_even_activation_without_linear_part_has_no_spike():
     found = one_step(s)
     assert np.all(np.isfinite(found.test))
     assert np.all(stepped_vocabulary(s, 5.0).spikes == pytest.approx(0, abs=1e-12))
+
+
+# Without a linear part the bulk alone varies with the readout.
+
+ABS = Setting(n=200, d=100, N=150, activation="abs", noise=0.3, ridge=0.1, step=(0.0, 15.0, 150.0))
+
+
+def with_slope(sigma, slope):
+    return Activation(
+        "tilted", lambda x: sigma(x) + slope * x, sigma.kinks, lambda x: sigma.derivative(x) + slope
+    )
+
+
+@pytest.mark.parametrize("name", ["abs", "odd"])
+def test_the_linear_part_may_vanish(name, deviation):
+    odd = Activation("odd", lambda x: np.sin(x) - np.exp(-0.5) * x, (), lambda x: np.cos(x) - np.exp(-0.5))
+    s = ABS.replace(activation=odd if name == "odd" else name, target=HE12, step=(0.0, 2.0, 15.0, 150.0))
+    found = one_step(s)
+    for slope in (1e-12, 1e-7):
+        near = one_step(s.replace(activation=with_slope(s.activation, slope)))
+        for loss in LOSSES:
+            value, limit = getattr(near, loss), getattr(found, loss)
+            # The spike that is left shifts the losses by its strength.
+            np.testing.assert_allclose(value, limit, rtol=1e-6 + 20 * slope)
+            deviation("one_curve.one_step", f"{name}, c_1 = {slope:g} beside c_1 = 0", value, limit)
+
+
+@pytest.mark.parametrize("step", [15.0, 150.0, 500.0])
+def test_nodes_follow_the_growth_of_the_bulk(step):
+    s = ABS.replace(target=HE12, step=step)
+    count = stepped_vocabulary(s, step).spikes.size // 2
+    found, finer = one_step(s), one_step(s, count=count + 6)
+    for loss in LOSSES:
+        assert getattr(found, loss) == pytest.approx(getattr(finer, loss), rel=5e-4)
+
+
+def test_changes_of_an_activation_without_linear_part(deviation):
+    s = ABS.replace(target=(0, 1))
+    z = change_scores(s, simulate(s, np.random.default_rng(8), 60))
+    deviation("one_curve.one_step", "abs, n = 200, 60 repeats, changes", z, 0, 1)
+    assert np.max(np.abs(z)) < 3.5
+    # One value of the readout, as for signs, would be far away.
+    signs = one_step(s.replace(readout="signs"))
+    assert signs.test[2] - one_step(s).test[2] > 0.5
+
+
+def change_scores(s, simulated):
+    found = one_step(s)
+    theory = np.stack([getattr(found, loss) for loss in LOSSES])
+    changes = simulated.draws[:, :, 1:] - simulated.draws[:, :, :1]
+    error = changes.std(axis=0, ddof=1) / np.sqrt(changes.shape[0])
+    return (changes.mean(axis=0) - (theory[:, 1:] - theory[:, :1])) / error
+
+
+# Heavy-tailed labels.
+
+
+def unit(k, scale=1.0):
+    return (0.0,) * k + (scale / np.sqrt(float(math.factorial(k))),)
+
+
+def exponential(rate):
+    mean, spread = np.exp(rate**2 / 2), np.sqrt(np.exp(2 * rate**2) - np.exp(rate**2))
+    return lambda t: (np.exp(rate * t) - mean) / spread
+
+
+HEAVY = [
+    ("tanh", exponential(2.0), 5.0),
+    ("tanh", exponential(1.5), 5.0),
+    ("tanh", unit(8), 5.0),
+    ("tanh", unit(10), 0.5),
+    ("relu", unit(6), 20.0),
+]
+HEAVY_NAMES = ["exp 2t", "exp 1.5t", "He_8", "He_10", "relu He_6"]
+
+
+@pytest.mark.parametrize(("activation", "target", "step"), HEAVY, ids=HEAVY_NAMES)
+def test_the_leverage_of_heavy_tailed_labels_is_of_order_one_over_d(activation, target, step):
+    s = Setting(
+        n=200, d=100, N=150, activation=activation, target=target, noise=0.3, ridge=0.1, step=(0.0, step)
+    )
+    simulated = simulate(s, np.random.default_rng(6), 24)
+    found, plain = one_step(s), one_step(s, leverage=False)
+    for loss in ("test", "objective"):
+        level = getattr(plain, loss)[0]
+        change, bare = (np.diff(getattr(losses, loss))[0] for losses in (found, plain))
+        draws = np.diff(simulated.draws[:, LOSSES.index(loss)], axis=1)
+        error = draws.std(ddof=1) / np.sqrt(24)
+        assert abs(change - bare) < 3 / s.d * level
+        # At these sizes the theory without leverage is off by as much.
+        assert abs(change - draws.mean()) < 4 * error + 4 / s.d * level
+
+
+def test_the_leverage_falls_like_one_over_d_for_heavy_tails():
+    gaps = []
+    for size in (1, 4, 16):
+        s = Setting(n=200 * size, d=100 * size, N=150 * size, target=unit(8), noise=0.3, ridge=0.1)
+        s = s.replace(step=5.0 * np.sqrt(size))
+        gaps.append(abs(one_step(s).test - one_step(s, leverage=False).test))
+    assert gaps[1] < 0.5 * gaps[0]
+    assert gaps[2] < 0.5 * gaps[1]
+
+
+@pytest.mark.parametrize("leverage", [True, False])
+def test_heavy_labels_with_many_parameters_and_a_large_penalty(leverage):
+    s = Setting(
+        n=1000, d=1000, N=1000, noise=0.5, target=(0, 1, 0, 0, 0, 0, 0.3), ridge=1000.0, step=(0.0, 300.0)
+    )
+    found = one_step(s, leverage=leverage)
+    power = label_moments(s.target, s.noise).square
+    # The penalty leaves almost nothing of the fit, and every loss near the power of the labels.
+    for loss in LOSSES:
+        np.testing.assert_allclose(getattr(found, loss), power, rtol=3e-3)
+
+
+@pytest.mark.parametrize("n", [1, 3, 6])
+@pytest.mark.parametrize("N", [1, 3, 6])
+@pytest.mark.parametrize("d", [2, 60])
+def test_the_leverage_of_tiny_problems_keeps_the_bounds(n, N, d):
+    for target, activation in (((0, 1), "tanh"), ((0, 0.7, 0, 0.4), "relu")):
+        s = Setting(
+            n=n, d=d, N=N, activation=activation, target=target, noise=0.3, ridge=0.05, step=(0.0, 3.0)
+        )
+        found = one_step(s)
+        power = label_moments(s.target, s.noise).square
+        assert np.all(found.train >= 0)
+        assert np.all(found.train <= found.objective)
+        assert np.all(found.objective <= power * (1 + 1e-7))
+        assert np.all(found.test >= s.noise**2)
+
+
+def test_one_dimension_has_no_leverage():
+    s = Setting(n=20, d=1, N=20, step=1.0)
+    with pytest.raises(ValueError, match="d must be >= 2 with leverage=True, got 1"):
+        one_step(s)
+    assert one_step(s, leverage=False).test > 0
 
 
 # Simulations.
