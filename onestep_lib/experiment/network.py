@@ -24,6 +24,8 @@ __all__ = [
     "initial_network",
 ]
 
+_BLOCK_VALUES = 2**25
+
 
 @dataclass(frozen=True)
 class Network:

@@ -38,6 +38,7 @@ from onestep_lib._checks import check_nonnegative, check_number, check_positive,
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.large_step.labels import LabelLaw, label_law
+from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.small_step.gradient import LabelMoments, label_moments
 from onestep_lib.spiked_features.model import BulkCovariance
 
@@ -75,11 +76,28 @@ class SignedSpectrum:
     hd: np.ndarray
 
 
+# 1e-12 of the mass of zeta lies beyond the first; heavier labels ask for more, up to the last.
+_ZETAS = (7.1, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0)
+# The share of E y^2 that may lie beyond.
+_BEYOND = 1e-6
+_SPACING = 7.1 / 3000
+
+
+def _zeta_range(target: Target) -> float:
+    """How far out the labels' second moment is made."""
+    zeta, weights = gaussian_quadrature(target.kinks)
+    power = weights * target(zeta) ** 2
+    beyond = (limit for limit in _ZETAS if np.sum(power[np.abs(zeta) > limit]) <= _BEYOND * np.sum(power))
+    return next(beyond, _ZETAS[-1])
+
+
 # Bins of h are uniform within _BIN_SCALE of 0 and logarithmic beyond, in units of the spectrum's standard
 # deviation.
 _BIN_SCALE, _BIN_WIDTH = 0.05, 0.16
 _POINTS = 8
 _SMALLEST = 1e-7
+# A bin with less weight is rounding, and so is the eigenvalue read from it.
+_ROUNDED = 1e-15
 # Of the bulk, a bin holds shares of v and theta a few times its share of the trace.
 _ISOLATED = 100.0
 _MOMENTS = 1e-4
@@ -206,7 +224,7 @@ def _nodes(masses: np.ndarray, unit: float, power: float) -> SignedSpectrum:
     """One node a bin, and one more for an isolated eigenvalue, which lies along v and theta."""
     w, vv, vt, tt, wd, wh, whh, directed = masses
     # The few labels far out carry a share of the traces that their number does not show.
-    traced = w + whh / unit**2 > _SMALLEST
+    traced = (w + whh / unit**2 > _SMALLEST) & (w > _ROUNDED)
     alone = vv + tt > np.maximum(_SMALLEST, _ISOLATED * w)
     h = directed[alone] / (vv + tt)[alone]
     # It has no share of the trace, and takes the mean of e_k H e_k.
@@ -229,7 +247,11 @@ def _check_moments(spectrum: SignedSpectrum, mean: float, power: float, alpha: f
     traces = (w @ spectrum.h - mean) / unit, w @ spectrum.square / square - 1, w @ spectrum.hd / power - 1
     worst = float(np.max(np.abs(sums + traces)))
     if not worst < _MOMENTS:
-        raise ConvergenceError("signed_spectrum (moments)", worst, {"power": power, "alpha": alpha})
+        reason = (
+            "the bins of the batch matrix miss some of its trace: the labels may be too heavy-tailed, or n/d "
+            "too far from 1; an odd activation, or bulk='isotropic' of the giant step, does not need them"
+        )
+        raise ConvergenceError("signed_spectrum (moments)", worst, {"power": power, "alpha": alpha}, reason)
 
 
 def _continued_forms(law: LabelLaw, alpha: float, x: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from scipy.special import ndtr
 
 from onestep_lib._checks import check_nonnegative, check_number
 from onestep_lib.activations import Target
+from onestep_lib.large_step.batch_signed import _SPACING, _zeta_range
 
 __all__ = [
     "LabelLaw",
@@ -33,9 +34,6 @@ class LabelLaw:
     masses: np.ndarray
 
 
-# 1e-12 of the mass of zeta lies beyond.
-_ZETA = 7.1
-_PANELS = 6000
 _CELLS = 8_000
 
 
@@ -47,8 +45,10 @@ def label_law(target: Target, noise: float) -> LabelLaw:
     (6e-4 of the range of y) becomes two points, +noise and -noise.
     """
     noise = check_number("noise", noise, check_nonnegative)
-    kinks = [kink for kink in target.kinks if abs(kink) < _ZETA]
-    edges = np.union1d(np.linspace(-_ZETA, _ZETA, _PANELS + 1), kinks)
+    limit = _zeta_range(target)
+    kinks = [kink for kink in target.kinks if abs(kink) < limit]
+    panels = 2 * int(np.ceil(limit / _SPACING - 1e-9))
+    edges = np.union1d(np.linspace(-limit, limit, panels + 1), kinks)
     low, high = edges[:-1], edges[1:]
     inside = 1e-9 * (high - low)
     # Read inside the panel, so that a jump lies between two panels.

@@ -38,6 +38,7 @@ from onestep_lib.spiked_features.model import GroupTable
 __all__ = [
     "FixedPoint",
     "Sweep",
+    "difficulty",
     "solve_fixed_point",
     "sweep_fixed_point",
 ]
@@ -49,6 +50,8 @@ _ROUNDING = 1e-11
 # Rounding may lift an iterate above or below the monotone sequence by this much.
 _SLACK = 1e-9
 _POLISHES = 3
+# A penalty smaller than this share of the features' power is lost in the rounding of their Gram matrix.
+_FAINT = 1e-13
 
 
 @dataclass(frozen=True)
@@ -128,8 +131,32 @@ def solve_fixed_point(
         solution, residual = _newton(*problem, *_upper_start(features, beta, penalty), strict=False)
     if solution is None:
         at = {"alpha": alpha, "beta": beta, "penalty": penalty, "fractions": features.fractions.tolist()}
-        raise ConvergenceError("spiked_resolvent", residual, at)
+        leveraged = weights is not features.bulk.weights or bool(np.any(leverage))
+        reason = difficulty(features, alpha, beta, penalty, leveraged)
+        raise ConvergenceError("spiked_resolvent", residual, at, reason)
     return solution
+
+
+def difficulty(features: GroupTable, alpha: float, beta: float, penalty: float, leverage: bool) -> str:
+    """Say what about a problem is out of a solver's reach; `leverage`: whether it has one."""
+    share = penalty * beta / alpha / feature_power(features)
+    if share < _FAINT:
+        return (
+            f"the penalty is only {share:.1e} of the features' power, below what rounding leaves of it: "
+            "take a larger ridge or a smaller step"
+        )
+    if leverage:
+        return (
+            "the O(1/d) leverage of the mean part is not small here, as for heavy-tailed labels or features "
+            "or a small d: take leverage=False or a larger d"
+        )
+    return "the features may span too many orders of magnitude: take a smaller step or a larger ridge"
+
+
+def feature_power(features: GroupTable) -> float:
+    r"""The mean of :math:`\mu_1^2+\mu_2^2` over neurons and kappa."""
+    means = features.means
+    return float(features.fractions @ ((means.mu1**2 + means.mu2_sq) @ features.weights))
 
 
 def _newton(

@@ -7,7 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_real, check_vector
+from onestep_lib._checks import (
+    check_nonnegative,
+    check_number,
+    check_positive,
+    check_real,
+    check_size,
+    check_vector,
+)
 from onestep_lib.activations import Activation, Target
 from onestep_lib.spiked_features.conditional_means import (
     FeatureMeans,
@@ -16,6 +23,7 @@ from onestep_lib.spiked_features.conditional_means import (
     feature_means,
     target_means,
 )
+from onestep_lib.spiked_features.fixed_point import difficulty
 from onestep_lib.spiked_features.kappa import KappaGrid, kappa_grid
 
 __all__ = [
@@ -88,6 +96,8 @@ class SpikedModel:
             "scales": scales,
             "row_variance": variance,
         }
+        for name in ("spikes", "noise", "scales"):
+            check_size(name, checked[name])
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -148,6 +158,10 @@ class Ratios:
     @property
     def penalty(self) -> float:
         return self.ridge * self.alpha / self.beta
+
+    def difficulty(self, table: SpikedTable) -> str:
+        """What about the point is out of the solver's reach."""
+        return difficulty(table.features, self.alpha, self.beta, self.penalty, self.leverage)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from scipy.linalg import lu_factor, lu_solve
 
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.spiked_features.fixed_point import FixedPoint
+from onestep_lib.spiked_features.losses import _CANCELLED
 from onestep_lib.spiked_features.mean_part import MeanPart
 from onestep_lib.spiked_features.model import Ratios, SpikedTable
 
@@ -76,22 +77,27 @@ def second_moments(
         y = lu_solve(factors, source + forcing @ (fixed + extra))
         error = fixed + extra + y @ table.features.counted
         new = _extra_error(table, ratios, D, mean, y[pairs.size :], error) if ratios.leverage else extra
-        change = float(np.max(np.abs(new - extra) / np.abs(error)))
+        # Labels that are learned to the last digit leave an error of 0.
+        change = float(np.max(np.abs(new - extra) / np.maximum(np.abs(error), np.finfo(float).tiny)))
         if change < ratios.tolerance:
             break
         extra = new
     else:
-        raise ConvergenceError("spiked_features (leverage of the error)", change, {"ratios": ratios})
+        raise ConvergenceError(
+            "spiked_features (leverage of the error)", change, {"ratios": ratios}, ratios.difficulty(table)
+        )
     Q, N = pairs.matrix(y[: pairs.size]), y[pairs.size :]
     train, test = float(weights @ (D**2 * error)), float(weights @ error)
     objective = train + ratios.ridge * float(N.sum())
     if not ratios.leverage:
         product = labels.h0 * (labels.h0 - mean.fitted) + labels.variance - labels.h1 * pulled
         envelope = weights @ (D * product)
-        gap = float(np.abs(objective / envelope - 1))
+        # Its terms have the size of the squared labels, and so has its rounding.
+        rounding = _CANCELLED * float(weights @ (D * labels.H))
+        gap = float(max(np.abs(objective - envelope) - rounding, 0.0) / np.abs(envelope))
         if not gap < _ENVELOPE:
             at = {"spikes": table.features.fractions.size, "ratios": ratios}
-            raise ConvergenceError("spiked_features (second moments)", gap, at)
+            raise ConvergenceError("spiked_features (second moments)", gap, at, ratios.difficulty(table))
     return SpikedSolution(train, test, objective, M, S, T, mean.m, Q, N, error, resolvent, table)
 
 
