@@ -39,6 +39,7 @@ __all__ = [
     "check_positive",
     "check_real",
     "check_same_length",
+    "check_size",
     "check_unit_vector",
     "check_vector",
 ]
@@ -88,6 +89,22 @@ def check_positive(name: str, value: ArrayLike) -> np.ndarray:
     if np.any(array <= 0):
         raise ValueError(f"{name} must be > 0, got {value!r}")
     return array
+
+
+# The fourth powers of what lies between are numbers.
+_SMALLEST, _LARGEST = 1e-60, 1e60
+
+
+def check_size(name: str, value: ArrayLike) -> None:
+    """Raise unless every number is 0 or has powers that a theory can compute with."""
+    size = abs(value) if isinstance(value, float) else np.abs(value)
+    beyond = (size > _LARGEST) | ((size < _SMALLEST) & (size > 0))
+    if beyond is False or not np.any(beyond):
+        return
+    raise ValueError(
+        f"{name} must be 0 or from {_SMALLEST:g} to {_LARGEST:g} in size for a theory, got "
+        f"{np.asarray(value)[beyond].flat[0]:g}: its powers are not numbers (take the limit, or other units)"
+    )
 
 
 def check_broadcast(**arrays: np.ndarray) -> list[np.ndarray]:

@@ -8,20 +8,40 @@ __all__ = [
     "ConvergenceError",
 ]
 
+# A parameter may be a long array; the message shows its beginning.
+_SHOWN = 120
+
 
 class ConvergenceError(ArithmeticError):
     """A solver stopped before it reached its stated tolerance.
 
     Attributes
     ----------
+    solver : str
     residual : float
         The largest residual at the last iterate.
     parameters : dict
         The parameters of the worst point, enough to call the solver again.
+    reason : str
+        What about the input the solver could not do, and what to change; empty where it does not know.
     """
 
-    def __init__(self, solver: str, residual: float, parameters: Mapping[str, object]) -> None:
+    def __init__(
+        self, solver: str, residual: float, parameters: Mapping[str, object], reason: str = ""
+    ) -> None:
+        self.solver = solver
         self.residual = residual
         self.parameters = parameters
-        listed = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
-        super().__init__(f"{solver} did not converge: residual {residual:.3g} at {listed}")
+        self.reason = reason
+        listed = ", ".join(f"{name}={_short(value)}" for name, value in parameters.items())
+        why = f" ({reason})" if reason else ""
+        super().__init__(f"{solver} did not converge{why}: residual {residual:.3g} at {listed}")
+
+    def __reduce__(self) -> tuple[type[ConvergenceError], tuple[object, ...]]:
+        # A worker process sends the error by its arguments, not by its message.
+        return type(self), (self.solver, self.residual, self.parameters, self.reason)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

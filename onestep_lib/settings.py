@@ -44,6 +44,7 @@ from onestep_lib._checks import (
     check_number,
     check_path,
     check_real,
+    check_size,
 )
 from onestep_lib._values import by_value
 from onestep_lib.activations import Activation, Target
@@ -187,8 +188,11 @@ class Setting:
     def require_theory(self, stepped: bool = False) -> None:
         """Raise unless the theories' common assumptions hold: Gaussian-like inputs, one step, fresh data.
 
-        `stepped` says that the theory describes a step whatever the setting's step sizes.
+        `stepped` says that the theory describes a step whatever the setting's step sizes. Penalties, steps
+        and noise must have a size whose powers are numbers.
         """
+        for name, value in (("ridge", self.ridge), ("step", self.step), ("noise", self.noise)):
+            check_size(name, value)
         if self.inputs not in THEORY_INPUTS:
             raise ValueError(
                 f"inputs must be one of {', '.join(map(repr, THEORY_INPUTS))} for a theory, got "

@@ -92,14 +92,31 @@ def simulate(
 def simulate_spectrum(
     setting: Setting, rng: np.random.Generator, features: str | FeatureMap = "network"
 ) -> np.ndarray:
-    """Return the eigenvalues of F F^T/n for one draw of the setting (one step), ascending, shape (n,)."""
+    """Return the eigenvalues of F F^T/n for one draw of the setting (one step), ascending, shape (n,).
+
+    For N < n they are those of F^T F/n, and n - N zeros.
+    """
     check_generator(rng)
     if setting.steps.ndim:
         raise ValueError(f"step must be one number for a spectrum, got {setting.step!r}")
     streams = Draws(setting, rng)
     network = next(streams.networks())
-    F = _feature_map(features, setting)(network, streams.ridge_batch[0], streams.noise)
-    return np.linalg.eigvalsh(F @ F.T / setting.n)
+    feature_map, X = _feature_map(features, setting), streams.ridge_batch[0]
+    if setting.n <= setting.N:
+        F = feature_map(network, X, streams.noise)
+        return np.linalg.eigvalsh(F @ F.T / setting.n)
+    gram = np.zeros((setting.N, setting.N))
+    for rows in _blocks(setting.n, setting.N):
+        F = feature_map(network, X[rows], streams.noise)
+        gram += F.T @ F
+    values = np.linalg.eigvalsh(gram / setting.n)
+    return np.sort(np.append(np.zeros(setting.n - setting.N), values))
+
+
+def _blocks(count: int, width: int) -> list[slice]:
+    """Slices of samples whose features, `width` a sample, fit into memory."""
+    rows = max(1, min(_CHUNK, _HELD // width))
+    return [slice(start, start + rows) for start in range(0, count, rows)]
 
 
 def _feature_map(features: str | FeatureMap, setting: Setting) -> FeatureMap:
@@ -164,7 +181,9 @@ def _losses(streams: Draws, network: Network, feature_map: FeatureMap, test_size
     for start in range(0, test_size, _CHUNK):
         X = sample_inputs(setting, min(_CHUNK, test_size - start), inputs)
         clean = setting.target(X @ streams.direction)
-        missed += np.sum((clean[:, None] - feature_map(network, X, noise) @ path.coefficients) ** 2, axis=0)
+        for rows in _blocks(X.shape[0], setting.N):
+            fitted = feature_map(network, X[rows], noise) @ path.coefficients
+            missed += np.sum((clean[rows, None] - fitted) ** 2, axis=0)
     return np.stack([path.train, missed / test_size + setting.noise**2, path.objective])
 
 
@@ -179,13 +198,11 @@ def _fit(
     """Ridge on the network's features; a feature matrix too large to hold comes in blocks, twice."""
     if y.size <= network.readout.size or y.size * network.readout.size <= _HELD:
         return ridge_path(feature_map(network, X, noise), y, ridges)
-    starts = range(0, y.size, _CHUNK)
     streams = [deepcopy(noise), noise]
 
     def blocks() -> Iterator[tuple[np.ndarray, np.ndarray]]:
         stream = streams.pop(0)
-        for start in starts:
-            rows = slice(start, start + _CHUNK)
+        for rows in _blocks(y.size, network.readout.size):
             yield feature_map(network, X[rows], stream), y[rows]
 
     return streamed_ridge_path(blocks, ridges)

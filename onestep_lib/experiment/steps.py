@@ -113,8 +113,9 @@ def take_steps(
         yield SteppedNetwork(weights, network.readout, network.activation, network, direction, float(step))
 
 
-# Samples treated at once: memory stays N x 4096 for any batch.
+# Samples treated at once, and N times samples: memory stays below both for any batch and width.
 _BLOCK = 4096
+_BLOCK_VALUES = 2**25
 
 
 def first_layer_gradient(
@@ -151,8 +152,9 @@ def first_layer_gradient(
     y = check_vector("y", y)
     check_same_length("y", y, "X", X)
     total = np.zeros_like(network.weights)
-    for start in range(0, y.size, _BLOCK):
-        rows = slice(start, start + _BLOCK)
+    block = max(1, min(_BLOCK, _BLOCK_VALUES // network.readout.size))
+    for start in range(0, y.size, block):
+        rows = slice(start, start + block)
         preactivations = X[rows] @ network.weights.T
         r = y[rows]
         if output != "centred":

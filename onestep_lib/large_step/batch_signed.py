@@ -86,6 +86,8 @@ class SignedSpectrum:
 _BIN_SCALE, _BIN_WIDTH = 0.05, 0.16
 _POINTS = 8
 _SMALLEST = 1e-7
+# A bin with less weight is rounding, and so is the eigenvalue read from it.
+_ROUNDED = 1e-15
 # Of the bulk, a bin holds shares of v and theta a few times its share of the trace.
 _ISOLATED = 100.0
 _MOMENTS = 1e-4
@@ -229,7 +231,7 @@ def _nodes(masses: np.ndarray, unit: float, power: float) -> SignedSpectrum:
     """One node a bin, and one more for an isolated eigenvalue, which lies along v and theta."""
     w, vv, vt, tt, wd, wh, whh, directed = masses
     # The few labels far out carry a share of the traces that their number does not show.
-    traced = w + whh / unit**2 > _SMALLEST
+    traced = (w + whh / unit**2 > _SMALLEST) & (w > _ROUNDED)
     alone = vv + tt > np.maximum(_SMALLEST, _ISOLATED * w)
     h = directed[alone] / (vv + tt)[alone]
     # It has no share of the trace, and takes the mean of e_k H e_k.
@@ -252,7 +254,11 @@ def _check_moments(spectrum: SignedSpectrum, mean: float, power: float, alpha: f
     traces = (w @ spectrum.h - mean) / unit, w @ spectrum.square / square - 1, w @ spectrum.hd / power - 1
     worst = float(np.max(np.abs(sums + traces)))
     if not worst < _MOMENTS:
-        raise ConvergenceError("signed_spectrum (moments)", worst, {"power": power, "alpha": alpha})
+        reason = (
+            "the bins of the batch matrix miss some of its trace: the labels may be too heavy-tailed, or n/d "
+            "too far from 1; an odd activation, or bulk='isotropic' of the giant step, does not need them"
+        )
+        raise ConvergenceError("signed_spectrum (moments)", worst, {"power": power, "alpha": alpha}, reason)
 
 
 def _continued_forms(law: LabelLaw, alpha: float, x: np.ndarray) -> np.ndarray:

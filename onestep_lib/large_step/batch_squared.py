@@ -25,6 +25,7 @@ squared_covariance   bulk data of the covariances (I+e_gH)/d, each normalised to
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,13 +44,18 @@ __all__ = [
     "squared_resolvents",
 ]
 
-# The poles x_j e - 1 of the functions that the quadrature integrates exactly.
-_POINTS = np.geomspace(1e-3, 1e4, 16)
+# The poles x_j e - 1 of the functions that the quadrature integrates exactly lie between the first two, or
+# up to _ABOVE times the mean of e H, so many a decade. Eigenvalues below _BELOW times the mean count as 0.
+_NEAREST, _FARTHEST = 1e-3, 1e4
+_ABOVE, _BELOW = 1e3, 1e-8
+_PER_DECADE = 15 / 7
 _ITERATIONS = 200
 _TOLERANCE = 1e-13
 _ROUNDING = 1e-15
 _RANK = 1e-11
 _NOISE_NODES = 48
+# The smallest node of the labels' law that is kept, by its weight and its part of E y^4.
+_SEEN = 1e-18
 
 
 @by_value
@@ -79,17 +85,27 @@ class SquaredResolvents:
     mean_forms: np.ndarray
 
 
+# Kept for the next step size: it takes as long as the equation.
+@lru_cache(maxsize=8)
 def _label_quadrature(target: Target, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nodes (zeta, y) and weights for averages over the direction of the target and the noise."""
     zeta, weights = gaussian_quadrature(target.kinks)
-    seen = weights > 1e-18
-    zeta, weights = zeta[seen], weights[seen]
+    zeta, y, weights = _kept(zeta, target(zeta), weights)
     if noise == 0:
-        return zeta, target(zeta), weights
+        return zeta, y, weights
     points, noise_weights = np.polynomial.hermite_e.hermegauss(_NOISE_NODES)
-    y = np.add.outer(target(zeta), noise * points)
     mass = np.multiply.outer(weights, noise_weights / noise_weights.sum())
-    return np.repeat(zeta, points.size), y.ravel(), mass.ravel()
+    return _kept(np.repeat(zeta, points.size), np.add.outer(y, noise * points).ravel(), mass.ravel())
+
+
+def _kept(zeta: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The nodes with a weight, or a part of E y^4, that counts; read-only."""
+    square = np.square(y)
+    seen = weights * (1 + square * square) > _SEEN
+    kept = zeta[seen], y[seen], weights[seen]
+    for values in kept:
+        values.setflags(write=False)
+    return kept
 
 
 def squared_resolvents(target: Target, noise: float, alpha: float, x: np.ndarray) -> SquaredResolvents:
@@ -117,13 +133,14 @@ def squared_resolvents(target: Target, noise: float, alpha: float, x: np.ndarray
     labels = label_moments(target, noise)
     b1, power = labels.linear, labels.square
     m = _solve_trace(square, weights, alpha, x)
-    q = 1 / (1 + np.multiply.outer(m / alpha, square))
-    fall = weights * square * q**2
-    dm = -1 / (1 / m**2 - fall @ square / alpha)
+    names = ("power", "theta", "cross")
+    forces = (weights * np.stack([square, square * zeta**2, y * zeta])).T
+    q = _quotients(m / alpha, square, np.empty((x.size, y.size)))
+    value = dict(zip(names, (q @ forces).T, strict=True))
     # Each average of q falls with mu as minus the average of y^2 q^2.
-    forces = {"power": np.ones_like(y) * square, "theta": square * zeta**2, "cross": y * zeta}
-    value = {name: q @ (weights * f) for name, f in forces.items()}
-    slope = {name: -(fall @ f) * dm / alpha for name, f in forces.items()}
+    fall = (np.square(q, out=q) @ (square[:, None] * forces)).T
+    dm = -1 / (1 / m**2 - fall[0] / alpha)
+    slope = dict(zip(names, -fall * dm / alpha, strict=True))
     theta = 1 / (x + value["theta"])
     dtheta = -(theta**2) * (1 + slope["theta"])
     cross, dcross = value["cross"], slope["cross"]
@@ -146,6 +163,13 @@ def squared_resolvents(target: Target, noise: float, alpha: float, x: np.ndarray
     )
 
 
+def _quotients(mu: np.ndarray, square: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """q = 1/(1 + y^2 mu), one row a mu, in place: new pages would cost more than the arithmetic."""
+    np.multiply.outer(mu, square, out=out)
+    out += 1
+    return np.reciprocal(out, out=out)
+
+
 def _pair(theta: np.ndarray, cross: np.ndarray, spike: np.ndarray) -> np.ndarray:
     """The 2 x 2 forms in the basis (theta, g hat)."""
     return np.moveaxis(np.array([[theta, cross], [cross, spike]]), (0, 1), (-2, -1))
@@ -158,18 +182,38 @@ def _to_unit(B: float, gamma: float) -> np.ndarray:
 
 
 def _solve_trace(square: np.ndarray, weights: np.ndarray, alpha: float, x: np.ndarray) -> np.ndarray:
-    """The root m of 1/m = x + E[y^2/(1 + y^2 m/alpha)] by Newton in log m, from above."""
-    m = 1 / x
+    """The root m of 1/m = x + E[y^2/(1 + y^2 m/alpha)] by Newton in log m, kept inside a bracket.
+
+    The right side lies between x and x + E y^2. In log m it can be flat on both sides of the root.
+    """
+    force, q = weights * square, np.empty((x.size, square.size))
+    power = float(np.sum(force))
+    low, high, y = -np.log(x + power), -np.log(x), np.log(_equal_squares(power, alpha, x))
     for _ in range(_ITERATIONS):
-        q = 1 / (1 + np.multiply.outer(m / alpha, square))
-        value = m * (x + q @ (weights * square)) - 1
-        slope = m * (x + (q**2) @ (weights * square))
+        m = np.exp(y)
+        _quotients(m / alpha, square, q)
+        value = m * (x + q @ force) - 1
+        slope = m * (x + np.square(q, out=q) @ force)
+        low, high = np.where(value < 0, y, low), np.where(value > 0, y, high)
         step = value / slope
-        m = m * np.exp(-np.clip(step, -5, 5))
+        inside = (y - step >= low) & (y - step <= high)
         # Where the equation is nearly flat (n = d, x small) the residual is rounding while the step is not.
         if np.all((np.abs(step) < _TOLERANCE) | (np.abs(value) < _ROUNDING)):
-            return m
-    raise ConvergenceError("batch_spectrum", float(np.max(np.abs(step))), {"alpha": alpha, "x": x.tolist()})
+            return m * np.exp(-np.clip(step, -_TOLERANCE, _TOLERANCE))
+        y = np.where(inside | (np.abs(step) < _TOLERANCE), y - step, (low + high) / 2)
+    raise ConvergenceError(
+        "batch_spectrum",
+        float(np.max(np.abs(step))),
+        {"alpha": alpha, "x": x.tolist()},
+        "the squared labels may span too many orders of magnitude: rescale them, or take a smaller step",
+    )
+
+
+def _equal_squares(power: float, alpha: float, x: np.ndarray) -> np.ndarray:
+    """The root if y^2 were its mean everywhere: below the root, and near it."""
+    square, linear = x * power / alpha, x + power * (1 - 1 / alpha)
+    root = np.sqrt(linear**2 + 4 * square)
+    return np.where(linear > 0, 2 / (root + np.abs(linear)), (root + np.abs(linear)) / (2 * square))
 
 
 def squared_covariance(target: Target, noise: float, alpha: float, strengths: ArrayLike) -> BulkCovariance:
@@ -186,14 +230,14 @@ def squared_covariance(target: Target, noise: float, alpha: float, strengths: Ar
     -------
     Bulk
         All masses are >= 0. Bins of the trace first (vv = vt = tt = 0), then those of the two
-        directions (weights 0). Good to about 9 digits for the averages that the theory takes.
+        directions (weights 0). Good to about 9 digits for the averages that the theory takes, and to 7
+        where eH is large.
     """
     e = check_nonnegative("strengths", check_vector("strengths", strengths))
     if not np.any(e):
         raise ValueError(f"strengths must not be empty or all 0, got {strengths!r}")
-    largest = np.max(e)
-    x = (1 + _POINTS) / largest
-    spectrum = squared_resolvents(target, noise, alpha, x)
+    spectrum = squared_resolvents(target, noise, alpha, _poles(float(np.max(e)), target, noise))
+    x = spectrum.x
     trace, dtrace = spectrum.trace[:, None, None], spectrum.dtrace[:, None, None]
     nodes, parts = _gauss(trace, dtrace, np.full((1, 1), spectrum.mean_trace), x)
     spike_nodes, directions = _gauss(spectrum.forms, spectrum.dforms, spectrum.mean_forms, x)
@@ -206,6 +250,19 @@ def squared_covariance(target: Target, noise: float, alpha: float, strengths: Ar
         tt=np.append(zeros, directions[:, 1] ** 2),
         scales=scales / (1 + e * spectrum.mean_trace)[:, None],
     )
+
+
+def _poles(strength: float, target: Target, noise: float) -> np.ndarray:
+    r"""The points x_j for the covariance I + eH.
+
+    A function of its normalised eigenvalue, 1/(1 + cs), has its pole at :math:`x=1/e+(1/e+\bar h)/c`, for
+    any c > 0 and the mean :math:`\bar h=\mathbb Ey^2` of the eigenvalues.
+    """
+    mean = target.second_moment + noise**2
+    strength = min(strength, 1 / (_BELOW * mean))
+    farthest = max(_FARTHEST, _ABOVE * strength * mean)
+    count = 1 + round(_PER_DECADE * np.log10(farthest / _NEAREST))
+    return (1 + np.geomspace(_NEAREST, farthest, count)) / strength
 
 
 def _gauss(G: np.ndarray, dG: np.ndarray, first: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 from onestep_lib._checks import check_nonnegative, check_number
 from onestep_lib._values import by_value
 from onestep_lib.activations import Target
+from onestep_lib.quadrature import gaussian_quadrature
 
 __all__ = [
     "LabelLaw",
@@ -35,10 +36,20 @@ class LabelLaw:
     masses: np.ndarray
 
 
-# 1e-12 of the mass of zeta lies beyond.
-_ZETA = 7.1
-_PANELS = 6000
+# 1e-12 of the mass of zeta lies beyond the first; heavier labels ask for more, up to the last.
+_ZETAS = (7.1, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0)
+# The share of E y^2 that may lie beyond.
+_BEYOND = 1e-6
+_SPACING = 7.1 / 3000
 _CELLS = 8_000
+
+
+def _zeta_range(target: Target) -> float:
+    """How far out the labels' second moment is made."""
+    zeta, weights = gaussian_quadrature(target.kinks)
+    power = weights * target(zeta) ** 2
+    beyond = (limit for limit in _ZETAS if np.sum(power[np.abs(zeta) > limit]) <= _BEYOND * np.sum(power))
+    return next(beyond, _ZETAS[-1])
 
 
 def label_law(target: Target, noise: float) -> LabelLaw:
@@ -49,8 +60,10 @@ def label_law(target: Target, noise: float) -> LabelLaw:
     (6e-4 of the range of y) becomes two points, +noise and -noise.
     """
     noise = check_number("noise", noise, check_nonnegative)
-    kinks = [kink for kink in target.kinks if abs(kink) < _ZETA]
-    edges = np.union1d(np.linspace(-_ZETA, _ZETA, _PANELS + 1), kinks)
+    limit = _zeta_range(target)
+    kinks = [kink for kink in target.kinks if abs(kink) < limit]
+    panels = 2 * int(np.ceil(limit / _SPACING - 1e-9))
+    edges = np.union1d(np.linspace(-limit, limit, panels + 1), kinks)
     low, high = edges[:-1], edges[1:]
     inside = 1e-9 * (high - low)
     # Read inside the panel, so that a jump lies between two panels.

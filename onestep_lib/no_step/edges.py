@@ -62,7 +62,11 @@ def _averages(w: _Real, c: float, root: _Real) -> Averages:
     # Two forms of one root, each where it adds numbers of one sign; for c > 1 the atom of x is a pole.
     tilt = 1 - c + w
     same = tilt * root >= 0
-    p = np.where(same, 2 / np.where(same, tilt + root, 1.0), (root - tilt) / np.where(same, 1.0, 2 * c * w))
+    pole = ~same & (w == 0)
+    p = np.where(
+        same, 2 / np.where(same, tilt + root, 1.0), (root - tilt) / np.where(same | pole, 1.0, 2 * c * w)
+    )
+    p = np.where(pole, np.inf, p)
     return Averages(p, e, -(p**2) / (e * root), -e / root)
 
 
@@ -100,12 +104,16 @@ class LawShape:
 
     def slope(self, w: _Real, means: Averages) -> float:
         """D(w)."""
+        if self.beta == 0:
+            # Linear features do not see the atom of x, where p has its pole.
+            return float(1 / self.k - means.e - w * means.de)
         bracket = 1 / self.k - means.e - self.beta * means.p
         return float(bracket - (w - self.beta) * (means.de + self.beta * means.dp))
 
     def z(self, w: _Real, means: Averages) -> float:
         """z(w)/a."""
-        return float((self.beta - w) * (1 / self.k - means.e - self.beta * means.p))
+        tilted = self.beta * means.p if self.beta else 0.0
+        return float((self.beta - w) * (1 / self.k - means.e - tilted))
 
 
 # Distances below this one count as 0; its square is still a number.

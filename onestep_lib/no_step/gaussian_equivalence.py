@@ -25,15 +25,22 @@ random_features    the losses of a Setting
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_broadcast, check_nonnegative, check_positive
+from onestep_lib._checks import check_broadcast, check_nonnegative, check_positive, check_size
 from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
-from onestep_lib.no_step.marchenko_pastur import MarchenkoPasturMeans, marchenko_pastur_means
+from onestep_lib.no_step.marchenko_pastur import (
+    MarchenkoPasturMeans,
+    closed_means,
+    marchenko_pastur_means,
+    select,
+)
 from onestep_lib.settings import Losses, Setting
 
 __all__ = [
@@ -78,52 +85,55 @@ def _parameters(*named: tuple[str, ArrayLike, bool]) -> list[np.ndarray]:
         name: check_positive(name, value) if positive else check_nonnegative(name, value)
         for name, value, positive in named
     }
+    for name, value in checked.items():
+        check_size(name, value)
     return check_broadcast(**checked)
 
 
-def _gap(
-    mu: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, k: np.ndarray, ridge: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+# From here on numbers are arrays of one shape, or floats: one point alone costs a tenth as floats.
+def _gap(mu: Any, a: Any, b: Any, c: Any, k: Any, ridge: Any) -> tuple[Any, Any]:
     """lambda/mu - 1/k + E[(ax+b)/(ax+b+mu)] and its slope in log mu (both terms fall)."""
     u = b + mu
-    means = marchenko_pastur_means(a / u, c)
+    means = closed_means(a / u, c)
     # The mean is near 1 for small k and near 0 for large k: take the form that does not cancel.
-    mean_part = np.where(k < 2, 1 - 1 / k - mu / u * means.p, (a * means.g + b * means.p) / u - 1 / k)
+    mean_part = select(k < 2, 1 - 1 / k - mu / u * means.p, (a * means.g + b * means.p) / u - 1 / k)
     value = ridge / mu + mean_part
     slope = -ridge / mu - mu * (a * means.g2 + b * means.p2) / u**2
     return value, slope
 
 
-def _solve_mu(a: np.ndarray, b: np.ndarray, c: np.ndarray, k: np.ndarray, ridge: np.ndarray) -> np.ndarray:
+def _solve_mu(a: Any, b: Any, c: Any, k: Any, ridge: Any) -> Any:
     """The root mu of the scalar equation by Newton in log mu, kept inside a bracket.
 
     Jensen's inequality for the mean of x (which is 1) gives the upper end, and E[...] >= 0 the lower;
     at ridge = 0 and k > 1 the lower end uses ax + b >= b.
     """
+    exp, log = (math.exp, math.log) if isinstance(ridge, float) else (np.exp, np.log)
     tilt = (a + b) - k * (ridge + a + b)
-    root = np.sqrt(tilt**2 + 4 * k * ridge * (a + b))
+    root = (tilt**2 + 4 * k * ridge * (a + b)) ** 0.5
     positive = tilt > 0
-    small = 2 * k * ridge * (a + b) / np.where(positive, tilt + root, 1.0)
-    upper = np.where(positive, small, (root - tilt) / 2)
-    lower = np.maximum(k * ridge, b * (k - 1))
+    small = 2 * k * ridge * (a + b) / select(positive, tilt + root, 1.0)
+    upper = select(positive, small, (root - tilt) / 2)
+    lower = select(k * ridge > b * (k - 1), k * ridge, b * (k - 1))
     trivial = upper <= 0
-    low, high = (np.log(np.where(trivial, 1.0, end)) for end in (lower, upper))
-    high = np.maximum(high, low)
-    y = high.copy()
+    low, high = (log(select(trivial, 1.0, end)) for end in (lower, upper))
+    high = select(high > low, high, low)
+    y = high
     for _ in range(_ITERATIONS):
-        value, slope = _gap(np.exp(y), a, b, c, k, ridge)
-        low, high = np.where(value > 0, y, low), np.where(value > 0, high, y)
+        value, slope = _gap(exp(y), a, b, c, k, ridge)
+        low, high = select(value > 0, y, low), select(value > 0, high, y)
         newton = y - value / slope
         inside = (newton >= low) & (newton <= high)
-        new = np.where(inside, newton, (low + high) / 2)
-        done = trivial | (np.abs(new - y) < _TOLERANCE * np.maximum(1, np.abs(y)))
+        new = select(inside, newton, (low + high) / 2)
+        done = trivial | (abs(new - y) < _TOLERANCE * select(abs(y) > 1, abs(y), 1.0))
         y = new
         if np.all(done):
-            return np.where(trivial, 0.0, np.exp(y))
-    worst = np.flatnonzero(~done)[0]
+            return select(trivial, 0.0, exp(y))
+    worst = np.flatnonzero(np.logical_not(done))[0]
     names = ("c1_sq", "nonlinear_sq", "n/d", "n/N", "ridge")
-    at = {name: float(v.flat[worst]) for name, v in zip(names, (a, b, c, k, ridge), strict=True)}
-    raise ConvergenceError("gaussian_equivalence", float(np.abs(value).flat[worst]), at)
+    at = {name: float(np.ravel(v)[worst]) for name, v in zip(names, (a, b, c, k, ridge), strict=True)}
+    reason = "the parameters may lie too many orders of magnitude apart"
+    raise ConvergenceError("gaussian_equivalence", float(np.ravel(abs(value))[worst]), at, reason)
 
 
 def resolvent_traces(
@@ -180,28 +190,19 @@ def resolvent_traces(
     )
 
 
-def _require_power(a: np.ndarray, b: np.ndarray) -> None:
+def _require_power(a: Any, b: Any) -> None:
     if np.any(a + b <= 0):
         raise ValueError("c1_sq and nonlinear_sq must not both be 0: the features would be constant")
 
 
-def _dq(
-    means: MarchenkoPasturMeans,
-    a: np.ndarray,
-    b: np.ndarray,
-    u: np.ndarray,
-    mu: np.ndarray,
-    q: np.ndarray,
-) -> np.ndarray:
+def _dq(means: MarchenkoPasturMeans, a: Any, b: Any, u: Any, mu: Any, q: Any) -> Any:
     """The derivative of q = lambda/mu in lambda, by implicit differentiation."""
     s = (a * means.g2 + b * means.p2) / u**2
-    with np.errstate(divide="ignore"):
-        return s / (q + mu * s)
+    total = q + mu * s
+    return select(total > 0, s / select(total > 0, total, 1.0), np.inf)
 
 
-def _second_order(
-    means: MarchenkoPasturMeans, a: np.ndarray, b: np.ndarray, dq: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _second_order(means: MarchenkoPasturMeans, a: Any, b: Any, dq: Any) -> tuple[Any, Any]:
     """-(q u)^2 times the lambda-derivatives of k m_1 and k m_2."""
     w1 = means.p2 + dq * (a * means.g2 + b * means.p2)
     w2 = means.g2 + dq * (a * means.h2 + b * means.g2)
@@ -257,23 +258,25 @@ def ridge_losses(
         ("linear_power", linear_power, False),
         ("other_power", other_power, False),
     )
+    train, test, objective = _losses(phi, psi, ridge, a, b, linear, other)
+    return Losses(np.asarray(train), np.asarray(test), np.asarray(objective))
+
+
+def _losses(phi: Any, psi: Any, ridge: Any, a: Any, b: Any, linear: Any, other: Any) -> tuple[Any, Any, Any]:
+    """Train, test and objective from checked numbers."""
     _require_power(a, b)
     if np.any((ridge == 0) & (b == 0)):
         raise ValueError("ridge must be > 0 for a linear activation (c_{>1} = 0), got 0")
     c, k = 1 / phi, psi / phi
     mu = _solve_mu(a, b, c, k, ridge)
     u = b + mu
-    q = np.where(mu > 0, ridge / np.where(mu > 0, mu, 1.0), 1 / k - 1)
-    means = marchenko_pastur_means(a / u, c)
+    q = select(mu > 0, ridge / select(mu > 0, mu, 1.0), 1 / k - 1)
+    means = closed_means(a / u, c)
     singular = (mu == 0) & (q == 0)
-    w1, w2 = _second_order(means, a, b, _dq(means, a, b, u, mu, np.where(singular, 1.0, q)))
+    w1, w2 = _second_order(means, a, b, _dq(means, a, b, u, mu, select(singular, 1.0, q)))
     power = linear * w2 + other * w1
-    test = np.where(singular & (power > 0), np.inf, power / means.p**2)
-    return Losses(
-        train=(mu / u) ** 2 * power,
-        test=test,
-        objective=mu / u * (linear * means.g + other * means.p),
-    )
+    test = select(singular & (power > 0), np.inf, power / means.p**2)
+    return (mu / u) ** 2 * power, test, mu / u * (linear * means.g + other * means.p)
 
 
 def random_features(setting: Setting) -> Losses:
@@ -290,19 +293,17 @@ def random_features(setting: Setting) -> Losses:
     ConvergenceError
         As in `resolvent`.
     """
-    if np.any(setting.steps):
+    if np.any(setting.step):
         raise ValueError(f"step must be 0 for random features, got {setting.step!r}")
     setting.require_theory()
     setting.target.require_centred()
-    losses = ridge_losses(
+    numbers = (
         setting.phi,
         setting.psi,
-        np.broadcast_to(setting.ridges, setting.shape),
+        setting.ridge if setting.shape == () else np.broadcast_to(setting.ridges, setting.shape),
         setting.activation.c1**2,
         setting.activation.nonlinear_power,
         setting.target.linear**2,
         setting.target.nonlinear_power + setting.noise**2,
     )
-    if setting.shape:
-        return losses
-    return Losses(float(losses.train), float(losses.test), float(losses.objective))
+    return Losses(*_losses(*numbers)) if setting.shape == () else ridge_losses(*numbers)

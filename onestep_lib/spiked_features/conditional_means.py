@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,8 +37,11 @@ from numpy.typing import ArrayLike
 from onestep_lib._checks import check_nonnegative, check_positive, check_real, check_vector
 from onestep_lib._values import by_value
 from onestep_lib.activations import Activation, Target
-from onestep_lib.quadrature import evaluate
+from onestep_lib.convergence import ConvergenceError
+from onestep_lib.quadrature import ScalarFunction, evaluate, gauss_legendre
 from onestep_lib.spiked_features.inner_average import (
+    _WIDE,
+    INNER_RANGE,
     NODE_COUNTS,
     InnerPanels,
     bends,
@@ -45,6 +49,7 @@ from onestep_lib.spiked_features.inner_average import (
     inner_panels,
     node_count,
 )
+from onestep_lib.spiked_features.kappa import PANEL_ORDER
 
 __all__ = [
     "FeatureMeans",
@@ -53,6 +58,14 @@ __all__ = [
     "feature_means",
     "target_means",
 ]
+
+_LARGEST = 1e75
+# An activation that such counts do not resolve over the bulk (it oscillates) is projected, once for all t, on
+# polynomials of degree < _CELL_ORDER in cells of this share of the bulk's scale, by pieces of these lengths.
+_CELL, _CELL_ORDER = 0.5, 24
+_PIECES = (4.0, 2.0, 1.0, 0.5, 0.25)
+_MOST_VALUES = 2**25
+_CELL_GAP = 1e-13
 
 
 @by_value
@@ -83,12 +96,14 @@ def feature_means(
     Returns
     -------
     FeatureMeans
-        About 14 digits of the largest value of each function.
+        About 14 digits of the largest value of each function; where the activation oscillates within a
+        wide bulk, 12 digits of the root of its second moment.
 
     Raises
     ------
     ConvergenceError
-        If the inner quadrature needs more than 768 nodes between two kinks.
+        If the inner quadrature needs more than 768 nodes between two kinks and, for a wide bulk, more than
+        3e7 values of the activation in all.
     """
     u = check_vector("spikes", spikes)
     kappa = check_vector("kappa", kappa)
@@ -110,14 +125,31 @@ def _feature_rows(sigma: Activation, t: np.ndarray, scale: float) -> np.ndarray:
     """mu_0, mu_1, m_2 and mu_2^2 at each t, shape (4, T)."""
     # A group without a spike (u = 0) needs one point only.
     distinct, back = np.unique(t, return_inverse=True)
+    _require_moderate(sigma, np.array([distinct[0], distinct[-1]]), scale)
     splits = (*sigma.kinks, *bends(scale))
-    inner = partial(
-        inner_panels, splits, scale=scale, count=node_count(sigma.function, splits, distinct, scale)
-    )
+    try:
+        count = node_count(sigma.function, splits, distinct, scale)
+    except ConvergenceError:
+        if scale < _WIDE:
+            raise
+        return _wide_rows(sigma, distinct, scale)[:, back]
+    inner = partial(inner_panels, splits, scale=scale, count=count)
     if np.array_equal(distinct, -distinct[::-1]) and np.array_equal(np.sort(splits), -np.sort(splits)[::-1]):
         return _both_signs(sigma, distinct[distinct.size // 2 :], scale, inner)[:, back]
     panels = inner(distinct)
     return _moments(_values(sigma, panels.points(distinct, scale)), panels)[:, back]
+
+
+def _require_moderate(sigma: Activation, t: np.ndarray, scale: float) -> None:
+    """Raise where the activation's fourth power is no number any more at the ends of the bulk."""
+    ends = np.append(t - INNER_RANGE * scale, t + INNER_RANGE * scale)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.abs(sigma.function(ends))
+    if not np.all(values < _LARGEST):
+        raise ValueError(
+            f"activation {sigma.name!r} must stay below {_LARGEST:g} in size on the features' range, "
+            f"got {np.max(values):.3g} at {ends[np.argmax(values)]:.3g}: take a smaller step or spike"
+        )
 
 
 def _both_signs(
@@ -151,6 +183,99 @@ def _moments(values: np.ndarray, inner: InnerPanels) -> np.ndarray:
     # Of what is left, so that nothing cancels where the function is almost linear.
     m2 = inner.total(first * inner.zeta - inner.mass, rest)
     return np.stack([mu0, mu1, m2, inner.total(inner.mass, np.square(rest, out=rest))])
+
+
+@dataclass(frozen=True)
+class _Cells:
+    r"""A function f projected on polynomials, cell by cell, as values at the cells' Gauss-Legendre nodes.
+
+    Where a smooth kernel g varies slowly over a cell, :math:`\int fg\,dx` is the sum of
+    weights * values * g(nodes).
+
+    Parameters
+    ----------
+    nodes, weights : ndarray, shape (C, 24)
+    values, squares : ndarray, shape (C, 24)
+        The projections of f and of f^2.
+    """
+
+    nodes: np.ndarray
+    weights: np.ndarray
+    values: np.ndarray
+    squares: np.ndarray
+
+
+def _wide_rows(sigma: Activation, t: np.ndarray, scale: float) -> np.ndarray:
+    """`_feature_rows` for a function that oscillates within the bulk, which sees only its local averages."""
+    ends = float(t[0] - INNER_RANGE * scale), float(t[-1] + INNER_RANGE * scale)
+    edges = np.linspace(ends[0], ends[1], 1 + int(np.ceil((ends[1] - ends[0]) / (_CELL * scale))))
+    # A line is taken off first, so that nothing cancels where the function is a line and a ripple.
+    middle, line = _line(sigma, edges)
+
+    def rest(x: np.ndarray) -> np.ndarray:
+        return _values(sigma, x) - middle - line * x
+
+    edges = np.union1d(edges, [kink for kink in sigma.kinks if ends[0] < kink < ends[1]])
+    cells = _cells(rest, edges, _piece(rest, edges))
+    zeta = (cells.nodes.ravel() - t[:, None]) / scale
+    kernel = np.exp(-(zeta**2) / 2) * (cells.weights.ravel() / (np.sqrt(2 * np.pi) * scale))
+    values = cells.values.ravel()
+    mu0, mu1 = kernel @ values, (kernel * zeta) @ values
+    m2 = (kernel * (zeta**2 - 1)) @ values
+    mu2_sq = np.maximum(kernel @ cells.squares.ravel() - mu0**2 - mu1**2, 0.0)
+    return np.stack([mu0 + middle + line * t, mu1 + line * scale, m2, mu2_sq])
+
+
+def _line(sigma: Activation, edges: np.ndarray) -> tuple[float, float]:
+    """The line nearest to the function on its whole range, from a few thousand points."""
+    x = np.linspace(edges[0], edges[-1], 4001)
+    slope, middle = np.polynomial.Polynomial.fit(x, _values(sigma, x), 1).convert().coef[::-1]
+    return float(middle), float(slope)
+
+
+def _cells(function: ScalarFunction, edges: np.ndarray, piece: float) -> _Cells:
+    """Project the function and its square on every cell between the edges, by pieces of this length."""
+    points, weights = gauss_legendre(_CELL_ORDER)
+    half, middle = np.diff(edges)[:, None] / 2, (edges[:-1] + edges[1:])[:, None] / 2
+    basis = np.polynomial.legendre.legvander(points, _CELL_ORDER - 1) * (np.arange(_CELL_ORDER) + 0.5)
+    rows = [_projected(function, *cell, piece) @ basis.T for cell in pairwise(edges)]
+    values, squares = np.moveaxis(np.array(rows), 0, 1)
+    return _Cells(middle + half * points, half * weights, values, squares)
+
+
+def _projected(function: ScalarFunction, low: float, high: float, piece: float) -> np.ndarray:
+    """Integrals of f P_l and f^2 P_l over a cell scaled to (-1, 1), shape (2, 24)."""
+    points, weights = gauss_legendre(PANEL_ORDER)
+    count = int(np.ceil((high - low) / piece))
+    centres = (2 * np.arange(count) + 1) / count - 1
+    share = (centres[:, None] + points / count).ravel()
+    values = function((low + high) / 2 + (high - low) / 2 * share)
+    weighted = np.tile(weights / count, count) * np.stack([values, values**2])
+    return weighted @ np.polynomial.legendre.legvander(share, _CELL_ORDER - 1)
+
+
+def _piece(function: ScalarFunction, edges: np.ndarray) -> float:
+    """The length of the pieces that resolve the function, by a sample of the cells."""
+    at = {"scale": np.max(np.diff(edges)) / _CELL, "points": _MOST_VALUES}
+    sample = np.unique(np.linspace(0, edges.size - 2, 5).astype(int))
+    previous, gap = None, np.inf
+    for length in _PIECES:
+        if (edges[-1] - edges[0]) / length * PANEL_ORDER > _MOST_VALUES:
+            break
+        current = np.array([_projected(function, edges[j], edges[j + 1], length) for j in sample])
+        if previous is not None:
+            size = 1 + np.max(np.abs(current), axis=(0, 2))
+            gap = float(np.max(np.abs(current - previous) / size[:, None]))
+            # The points themselves are rounded, by an error of the size of the largest.
+            if gap < _CELL_GAP + np.finfo(float).eps * np.max(np.abs(edges)):
+                return length
+        previous = current
+    raise ConvergenceError(
+        "conditional_means",
+        gap,
+        at,
+        "the activation varies too fast for a bulk of this scale: take a smaller step, or list its kinks",
+    )
 
 
 @by_value

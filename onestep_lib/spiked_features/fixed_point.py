@@ -40,7 +40,7 @@ from scipy.optimize import brentq
 from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.spiked_features.acceleration import anderson
-from onestep_lib.spiked_features.model import GroupTable
+from onestep_lib.spiked_features.model import GroupTable, difficulty
 
 __all__ = [
     "FixedPoint",
@@ -136,7 +136,9 @@ def solve_fixed_point(
         solution, residual = _newton(*problem, *_upper_start(features, beta, penalty), strict=False)
     if solution is None:
         at = {"alpha": alpha, "beta": beta, "penalty": penalty, "fractions": features.fractions.tolist()}
-        raise ConvergenceError("spiked_resolvent", residual, at)
+        leveraged = weights is not features.bulk.weights or bool(np.any(leverage))
+        reason = difficulty(features, alpha, beta, penalty, leveraged)
+        raise ConvergenceError("spiked_resolvent", residual, at, reason)
     return solution
 
 

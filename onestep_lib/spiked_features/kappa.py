@@ -44,14 +44,24 @@ class KappaGrid:
         middle = (self.edges[1:] + self.edges[:-1]) / 2
         return _grid(np.union1d(self.edges, middle[panels]))
 
-    def errors(self, values: np.ndarray) -> np.ndarray:
-        """Return, panel by panel, an estimate of the error of the average of `values`, (..., panels)."""
-        weighted = (values * np.exp(-(self.nodes**2) / 2)).reshape(*values.shape[:-1], -1, PANEL_ORDER)
-        coefficients = np.abs(weighted @ _legendre_transform().T)
+    def errors(self, values: np.ndarray, rounding: np.ndarray | None = None) -> np.ndarray:
+        """Return, panel by panel, an estimate of the error of the average of `values`, (..., panels).
+
+        What varies by less than `rounding` (of the shape of the values) counts as smooth.
+        """
+        coefficients = self._coefficients(values)
         top = np.max(coefficients, axis=-1)
         last = np.max(coefficients[..., -2:], axis=-1)
+        if rounding is not None:
+            noise = np.broadcast_to(rounding, values.shape) * np.exp(-(self.nodes**2) / 2)
+            last = np.where(last > np.max(noise.reshape(*last.shape, PANEL_ORDER), axis=-1), last, 0.0)
         # Gauss-Legendre is exact to twice the degree of the last coefficient, so its error is the square.
         return np.diff(self.edges) / np.sqrt(2 * np.pi) * last**2 / np.where(top > 0, top, 1.0)
+
+    def _coefficients(self, values: np.ndarray) -> np.ndarray:
+        """Sizes of the Legendre coefficients of values times the Gaussian weight, panel by panel."""
+        weighted = (values * np.exp(-(self.nodes**2) / 2)).reshape(*values.shape[:-1], -1, PANEL_ORDER)
+        return np.abs(weighted @ _legendre_transform().T)
 
 
 @lru_cache(maxsize=1)

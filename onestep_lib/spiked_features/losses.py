@@ -73,14 +73,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_broadcast, check_count, check_number, check_positive
+from onestep_lib._checks import check_broadcast, check_count, check_number, check_positive, check_size
 from onestep_lib._threads import one_thread
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.settings import Losses
 from onestep_lib.spiked_features.fixed_point import Sweep, solve_fixed_point, sweep_fixed_point
 from onestep_lib.spiked_features.mean_part import leverage_lift, mean_part
 from onestep_lib.spiked_features.model import BulkCovariance, Ratios, SpikedModel, SpikedTable, kappa_table
-from onestep_lib.spiked_features.second_moments import PASSES, SpikedSolution, second_moments
+from onestep_lib.spiked_features.second_moments import CANCELLED, PASSES, SpikedSolution, second_moments
 
 __all__ = [
     "solve_spiked",
@@ -118,7 +118,8 @@ def spiked_losses(
     leverage : bool
         With `d`, keep also the O(1/d) leverage of the mean part.
     tolerance : float
-        Of every fixed point and of every average over kappa, relative.
+        Of every fixed point and of every average over kappa, relative; a loss that is itself rounding
+        (1e-15 of the labels' power) counts as resolved.
 
     Returns
     -------
@@ -135,11 +136,14 @@ def spiked_losses(
     points = check_broadcast(
         phi=check_positive("phi", phi), psi=check_positive("psi", psi), ridge=check_positive("ridge", ridge)
     )
+    fixed = _fixed_arguments(points[2], d, leverage, tolerance)
     values = np.empty((3, points[0].size))
     solution = None
     with one_thread():
-        for i, (one_phi, one_psi, one_ridge) in enumerate(zip(*(p.ravel() for p in points), strict=True)):
-            solution = solve_spiked(model, one_phi, one_psi, one_ridge, d, leverage, solution, tolerance)
+        for i, (one_phi, one_psi, one_ridge) in enumerate(
+            zip(*(p.ravel().tolist() for p in points), strict=True)
+        ):
+            solution = _solve_point(model, Ratios(1 / one_phi, 1 / one_psi, one_ridge, *fixed), solution)
             values[:, i] = solution.train, solution.test, solution.objective
     if points[0].ndim == 0:
         values = values[:, 0]
@@ -165,25 +169,43 @@ def solve_spiked(
     """
     named = (("phi", phi), ("psi", psi), ("ridge", ridge))
     phi, psi, ridge = (check_number(name, value, check_positive) for name, value in named)
+    return _solve_point(
+        model, Ratios(1 / phi, 1 / psi, ridge, *_fixed_arguments(ridge, d, leverage, tolerance)), near
+    )
+
+
+def _fixed_arguments(
+    ridge: np.ndarray | float, d: int | None, leverage: bool, tolerance: float
+) -> tuple[float, bool, float]:
+    """1/d, leverage and tolerance, checked; the penalties must have powers."""
+    check_size("ridge", ridge)
     if leverage and d is None:
         raise ValueError("leverage=True needs d: the leverage of the mean part is O(1/d)")
     if leverage and d == 1:
         raise ValueError("d must be >= 2 with leverage=True, got 1: beside the spike no direction is left")
-    tolerance = check_number("tolerance", tolerance, check_positive)
     inverse_d = 0.0 if d is None else 1 / check_count("d", d)
-    ratios = Ratios(1 / phi, 1 / psi, ridge, inverse_d, leverage, tolerance)
+    return inverse_d, leverage, check_number("tolerance", tolerance, check_positive)
+
+
+def _solve_point(model: SpikedModel, ratios: Ratios, near: SpikedSolution | None) -> SpikedSolution:
+    """`solve_spiked` from checked numbers."""
     table = model.table if near is None else near.table
     start = None if near is None else (near.resolvent.c, near.resolvent.V)
     while table.grid.nodes.size <= _MOST_NODES:
-        solution = _solve_on(table, ratios, start)
-        coarse = _unresolved(solution, tolerance)
+        try:
+            solution = _solve_on(table, ratios, start)
+        except np.linalg.LinAlgError as error:
+            at = {"spikes": model.spikes.tolist(), "ratios": ratios}
+            raise ConvergenceError("spiked_features", np.inf, at, ratios.difficulty(table)) from error
+        coarse = _unresolved(solution, ratios.tolerance)
         if not np.any(coarse):
             return solution
         grid = table.grid.split(coarse)
         start = (solution.resolvent.c, np.interp(grid.nodes, table.grid.nodes, solution.resolvent.V))
         table = kappa_table(model, grid)
-    at = {"spikes": model.spikes.tolist(), "phi": phi, "psi": psi, "ridge": ridge}
-    raise ConvergenceError("spiked_features (quadrature over kappa)", float(np.sum(coarse)), at)
+    at = {"spikes": model.spikes.tolist(), "ratios": ratios}
+    reason = f"averages over kappa need over {_MOST_NODES} nodes: take a smaller step or a larger tolerance"
+    raise ConvergenceError("spiked_features (quadrature over kappa)", float(np.sum(coarse)), at, reason)
 
 
 def _unresolved(solution: SpikedSolution, tolerance: float) -> np.ndarray:
@@ -192,8 +214,13 @@ def _unresolved(solution: SpikedSolution, tolerance: float) -> np.ndarray:
     power = table.features.fractions @ (table.features.means.mu1**2 + table.features.means.mu2_sq)
     values = np.stack([D * power, solution.error, D**2 * solution.error])
     total = np.abs(values @ table.grid.weights)
-    errors = table.grid.errors(values)
-    return np.any(errors > tolerance * total[:, None], axis=0)
+    limit = tolerance * total[:, None]
+    coarse = np.any(table.grid.errors(values) > limit, axis=0)
+    if not np.any(coarse):
+        return coarse
+    # The error is a difference of terms of the size of E[y^2|kappa].
+    rounding = np.stack([np.zeros_like(D), *(CANCELLED * table.labels.H * [np.ones_like(D), D**2])])
+    return np.any(table.grid.errors(values, rounding) > limit, axis=0)
 
 
 def _solve_on(
@@ -223,7 +250,7 @@ def _solve_on(
         if change < ratios.tolerance:
             return second_moments(table, ratios, resolvent, mean)
         extra, start = new, (resolvent.c, resolvent.V)
-    raise ConvergenceError("spiked_features (leverage)", change, {"ratios": ratios})
+    raise ConvergenceError("spiked_features (leverage)", change, {"ratios": ratios}, ratios.difficulty(table))
 
 
 def _solve_swept(

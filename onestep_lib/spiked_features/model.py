@@ -17,7 +17,14 @@ from functools import cached_property
 
 import numpy as np
 
-from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_real, check_vector
+from onestep_lib._checks import (
+    check_nonnegative,
+    check_number,
+    check_positive,
+    check_real,
+    check_size,
+    check_vector,
+)
 from onestep_lib._values import by_value, read_only
 from onestep_lib.activations import Activation, Target
 from onestep_lib.spiked_features.conditional_means import (
@@ -99,6 +106,8 @@ class SpikedModel:
             "row_variance": variance,
             "bulk": self.bulk,
         }
+        for name in ("spikes", "noise", "scales"):
+            check_size(name, checked[name])
         # `table` is kept, so that nothing it was made of may change: copies, which cannot be written to.
         for name, value in deepcopy(checked).items():
             object.__setattr__(self, name, read_only(value))
@@ -161,6 +170,10 @@ class Ratios:
     @property
     def penalty(self) -> float:
         return self.ridge * self.alpha / self.beta
+
+    def difficulty(self, table: SpikedTable) -> str:
+        """What about the point is out of the solver's reach."""
+        return difficulty(table.features, self.alpha, self.beta, self.penalty, self.leverage)
 
 
 @by_value
@@ -244,3 +257,29 @@ class GroupTable:
         object.__setattr__(self, "pairs", pairs)
         object.__setattr__(self, "moments", moments)
         object.__setattr__(self, "counted", multiplicity[:, None] * moments)
+
+
+# A penalty smaller than this share of the features' power is lost in the rounding of their Gram matrix.
+_FAINT = 1e-13
+
+
+def feature_power(features: GroupTable) -> float:
+    r"""The mean of :math:`\mu_1^2+\mu_2^2` over neurons and kappa."""
+    means = features.means
+    return float(features.fractions @ ((means.mu1**2 + means.mu2_sq) @ features.weights))
+
+
+def difficulty(features: GroupTable, alpha: float, beta: float, penalty: float, leverage: bool) -> str:
+    """Say what about a problem is out of a solver's reach; `leverage`: whether it has one."""
+    share = penalty * beta / alpha / feature_power(features)
+    if share < _FAINT:
+        return (
+            f"the penalty is only {share:.1e} of the features' power, below what rounding leaves of it: "
+            "take a larger ridge or a smaller step"
+        )
+    if leverage:
+        return (
+            "the O(1/d) leverage of the mean part is not small here, as for heavy-tailed labels or features "
+            "or a small d: take leverage=False or a larger d"
+        )
+    return "the features may span too many orders of magnitude: take a smaller step or a larger ridge"

@@ -21,6 +21,8 @@ __all__ = [
 ]
 
 PASSES = 60
+# Rounding of a squared residual, in units of the squared label.
+CANCELLED = 16 * np.finfo(float).eps
 # The objective without the second moments agrees to this, or rounding has taken them.
 _ENVELOPE = 1e-6
 
@@ -80,22 +82,27 @@ def second_moments(
         error = fixed + extra + y @ table.features.counted
         N = y[pairs.size :]
         new = _extra_error(table, ratios, resolvent, mean, N, error) if ratios.leverage else extra
-        change = float(np.max(np.abs(new - extra) / np.abs(error)))
+        # Labels that are learned to the last digit leave an error of 0.
+        change = float(np.max(np.abs(new - extra) / np.maximum(np.abs(error), np.finfo(float).tiny)))
         if change < ratios.tolerance:
             break
         extra = new
     else:
-        raise ConvergenceError("spiked_features (leverage of the error)", change, {"ratios": ratios})
+        raise ConvergenceError(
+            "spiked_features (leverage of the error)", change, {"ratios": ratios}, ratios.difficulty(table)
+        )
     Q = pairs.matrix(y[: pairs.size])
     train, test = float(weights @ (D**2 * error)), float(weights @ error)
     objective = train + ratios.ridge * float(N.sum())
     if not ratios.leverage:
         product = labels.h0 * (labels.h0 - mean.fitted) + labels.variance - labels.h1 * pulled
         envelope = weights @ (D * product)
-        gap = float(np.abs(objective / envelope - 1))
+        # Its terms have the size of the squared labels, and so has its rounding.
+        rounding = CANCELLED * float(weights @ (D * labels.H))
+        gap = float(max(np.abs(objective - envelope) - rounding, 0.0) / np.abs(envelope))
         if not gap < _ENVELOPE:
             at = {"spikes": table.features.fractions.size, "ratios": ratios}
-            raise ConvergenceError("spiked_features (second moments)", gap, at)
+            raise ConvergenceError("spiked_features (second moments)", gap, at, ratios.difficulty(table))
     return SpikedSolution(train, test, objective, M, S, T, mean.m, Q, N, error, resolvent, table)
 
 

@@ -8,6 +8,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from onestep_lib import Setting, random_features, simulate, simulate_spectrum
 from onestep_lib.experiment import (
+    FEATURE_MAPS,
+    Draws,
     feature_matrix,
     gradient_step,
     initial_network,
@@ -290,3 +292,31 @@ def test_blas_runs_on_one_thread_and_as_before_afterwards(jobs):
         simulate(SMALL, rng(), repeats=2, features=feature_map, jobs=jobs)
         simulate_spectrum(SMALL, rng(), feature_map)
         assert blas_threads() == {2}
+
+
+@pytest.mark.parametrize("N", [25, 40, 60])
+@pytest.mark.parametrize("kind", ["network", "gaussian_equivalent"])
+def test_the_spectrum_is_that_of_the_large_gram_matrix(N, kind, monkeypatch):
+    s = SMALL.replace(N=N)
+    streams = Draws(s, rng(3))
+    network = next(streams.networks())
+    F = FEATURE_MAPS[kind](network, streams.ridge_batch[0], streams.noise)
+    expected = np.linalg.eigvalsh(F @ F.T / s.n)
+    np.testing.assert_allclose(simulate_spectrum(s, rng(3), kind), expected, atol=1e-12)
+    monkeypatch.setattr("onestep_lib.experiment.simulation._HELD", 7 * N)
+    np.testing.assert_allclose(simulate_spectrum(s, rng(3), kind), expected, atol=1e-12)
+
+
+def test_memory_grows_with_the_smaller_side_of_the_features():
+    tall, wide = Setting(n=20_000, d=5, N=10), Setting(n=10, d=5, N=40_000, target=(0, 1), step=1.0)
+    for run in (
+        lambda: simulate_spectrum(tall, rng()),
+        lambda: simulate(wide, rng(), repeats=2, test_size=4000),
+    ):
+        tracemalloc.start()
+        run()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        # The whole matrices have 3.2e9 and 1.3e9 bytes; a block has 2^28, and its preactivations too.
+        print(f"peak {peak / 1e6:.0f} MB")
+        assert peak < 3 * 2**28

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cavity_by_sweeps import cavity_losses
+from scipy.optimize import brentq
 
 from onestep_lib import ConvergenceError, Setting, random_features, simulate
 from onestep_lib.activations import target
@@ -18,6 +19,7 @@ from onestep_lib.large_step import (
     squared_resolvents,
     stepped_features,
 )
+from onestep_lib.no_step import ridge_losses
 from onestep_lib.spiked_features import SpikedModel, solve_spiked, spiked_losses, target_means
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "srf.json").read_text())
@@ -338,3 +340,80 @@ def test_a_linear_activation_is_one_group():
     assert found.objective[0] == pytest.approx(found.train[0], rel=1e-6)
     with pytest.raises(ConvergenceError, match="second moments"):
         solve_spiked(grouped_rows(s, 0.0, [1.0, -1.0], [0.5, 0.5]), s.phi, s.psi, 1e-8, s.d)
+
+
+@pytest.mark.parametrize("labels", [(0, 1, 0.5), (0, 0, 1)])
+@pytest.mark.parametrize("alpha", [0.01, 0.5, 2.0, 100.0])
+@pytest.mark.parametrize("strength", [1.0, 1e2, 1e4, 1e8, 1e60])
+def test_the_batch_covariance_at_any_strength(labels, alpha, strength, deviation):
+    """Averages of 1/(1 + cs) over the normalised covariance are resolvents of H, at every c."""
+    bulk = squared_covariance(target(labels), 0.3, alpha, [strength])
+    power = target(labels).second_moment + 0.09
+    c = np.array([1e-3, 0.1, 1.0, 10.0, 1e3, 1e6])
+    step = (1 / strength + power) / c
+    exact = squared_resolvents(target(labels), 0.3, alpha, 1 / strength + step)
+    values = 1 / (1 + np.multiply.outer(c, bulk.scales[0]))
+    found = np.stack([values @ bulk.weights, values @ bulk.vv, values @ bulk.vt, values @ bulk.tt])
+    forms = exact.forms
+    expected = step * np.stack([exact.trace, forms[:, 0, 0], forms[:, 0, 1], forms[:, 1, 1]])
+    np.testing.assert_allclose(found, expected, atol=3e-7 * expected[0].max(), rtol=3e-7)
+    deviation("batch_squared.squared_covariance", "resolvents, any strength", found, expected)
+
+
+def test_a_wave_that_oscillates_within_the_bulk_is_noise(deviation):
+    """At a giant step sin turns so often that features are independent noise of power 1/2."""
+    setting = Setting(
+        n=300,
+        d=200,
+        N=400,
+        activation="sin",
+        target=(0, 1, 0.5),
+        noise=0.3,
+        ridge=[1e-3, 0.1],
+        readout="signs",
+    )
+    power = setting.target.second_moment + setting.noise**2
+    exact = ridge_losses(setting.phi, setting.psi, setting.ridges, 0.0, 0.5, 0.0, power)
+    for step in (1e2, 1e4):
+        found = giant_step(setting.replace(step=step * np.sqrt(setting.N)))
+        for part in ("train", "test", "objective"):
+            np.testing.assert_allclose(getattr(found, part), getattr(exact, part), rtol=1e-9)
+            deviation("giant.giant_step", "sin as noise", getattr(found, part), getattr(exact, part))
+
+
+def test_a_step_that_leaves_only_signs_has_a_limit():
+    setting = Setting(
+        n=400, d=200, N=300, target=(0, 1, 0.5), noise=0.3, ridge=0.1, step=(1e7, 1e9, 1e11), readout="signs"
+    )
+    found = giant_step(setting)
+    np.testing.assert_allclose(found.test, found.test[-1], rtol=1e-5)
+    np.testing.assert_allclose(found.train, found.train[-1], rtol=1e-5)
+
+
+def test_an_error_of_rounding_is_enough():
+    """A linear target without noise is learned to 1e-14, where nothing is left to resolve."""
+    setting = Setting(
+        n=36219, d=799, N=2846, activation="identity", target=(0, 1), ridge=1.3e-6, step=60.0, readout="signs"
+    )
+    assert 0 < giant_step(setting).test < 1e-13
+    # Exactly, whatever the step: only the penalty is left of the objective.
+    for step in (1.0, 1e3, 2.7e4):
+        found = giant_step(setting.replace(n=429, d=12, N=824, ridge=3.4e-7, step=step))
+        assert abs(found.test) < 1e-14
+        assert 0 < found.objective < 1e-8
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.65, 4.0])
+def test_the_trace_of_h_where_the_equation_is_flat(alpha, deviation):
+    """Labels that are almost a constant: in log m the equation is a step, with its root on the slope."""
+    labels, x = target((-1.7, -0.17)), np.geomspace(1e-8, 10, 12)
+    points, weights = np.polynomial.hermite_e.hermegauss(80)
+    square, weights = labels(points) ** 2, weights / weights.sum()
+
+    def excess(log_m, x):
+        return np.exp(log_m) * (x + weights @ (square / (1 + square * np.exp(log_m) / alpha))) - 1
+
+    roots = [np.exp(brentq(excess, -np.log(at + 10), -np.log(at), args=(at,), xtol=1e-14)) for at in x]
+    found = squared_resolvents(labels, 0.0, alpha, x).trace
+    np.testing.assert_allclose(found, roots, rtol=1e-8)
+    deviation("batch_squared.squared_resolvents", "scalar roots, almost constant labels", found, roots)

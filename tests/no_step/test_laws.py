@@ -1,5 +1,6 @@
 """Edges, laws and empirical spectra, against the quartic, against quadrature and against simulation."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_activations import reference_activation
+from scipy.integrate import quad
 
 from onestep_lib import Activation, Setting, simulate_spectrum
 from onestep_lib.experiment import (
@@ -218,3 +220,47 @@ def test_errors():
         outer_traces(0.0, Setting(n=5, d=5, N=5))
     with pytest.raises(ValueError, match="ratio must be > 0"):
         marchenko_pastur_edges(0.0)
+
+
+# The law integrates to 1, also where its density is infinite at 0.
+
+
+def fuss_catalan(x):
+    """The density of the squared singular values of the product of two square Gaussian matrices."""
+    root = np.cbrt(27 + 3 * np.sqrt(81 - 12 * x))
+    return (
+        np.cbrt(2) * np.sqrt(3) * (np.cbrt(2) * root**2 - 6 * np.cbrt(x)) / (12 * np.pi * x ** (2 / 3) * root)
+    )
+
+
+def test_linear_features_at_n_d_n_are_a_product_of_two_square_matrices(deviation):
+    law = feature_law(Setting(n=7, d=7, N=7, activation="identity"))
+    assert law.edge == pytest.approx(27 / 4)
+    x = np.array([1e-6, 1e-3, 0.1, 1.0, 5.0, 6.74])
+    # x = t^3 takes the singularity away.
+    exact = [quad(lambda t: 3 * t**2 * fuss_catalan(t**3), 0, np.cbrt(end), epsabs=1e-12)[0] for end in x]
+    np.testing.assert_allclose(law.distribution(x), exact, atol=2e-6)
+    assert law.distribution(law.edge) == pytest.approx(1, abs=2e-7)
+    deviation("laws.feature_law", "Fuss–Catalan law, by quadrature", law.distribution(x), exact)
+
+
+@pytest.mark.parametrize("shape", [(300, 300, 300), (300, 150, 300), (150, 300, 150), (300, 299, 301)])
+@pytest.mark.parametrize("name", ["identity", "tanh"])
+def test_a_density_infinite_at_0_against_simulated_eigenvalues(name, shape):
+    n, d, N = shape
+    setting = Setting(n=n, d=d, N=N, activation=name)
+    law = feature_law(setting)
+    assert law.distribution(law.edge) == pytest.approx(1, abs=3e-7)
+    distance = distribution_distance(simulate_spectrum(setting, np.random.default_rng(5)), law)
+    print(f"{name} {shape}: Kolmogorov-Smirnov distance {distance:.4f}")
+    assert distance < 6 / n
+
+
+def test_linear_features_of_any_shape_have_a_law():
+    sizes = (1, 2, 3, 10, 50, 100, 200, 400, 800)
+    for n, d, N in itertools.product(sizes, repeat=3):
+        law = feature_law(Setting(n=n, d=d, N=N, activation="identity"))
+        assert law.atom == max(0.0, 1 - min(n, d, N) / n)
+        assert np.all(np.diff(law.support.ravel()) > 0)
+        # The mean of all eigenvalues is N/n.
+        assert law.support[0, 0] < N / n / (1 - law.atom) < law.edge

@@ -34,9 +34,10 @@ from sklearn.linear_model import Ridge
 from onestep_lib import Setting, __version__, simulate
 from onestep_lib._cache import clear_cache
 from onestep_lib.activations import activation, target
-from onestep_lib.experiment import ONE_CURVE, first_layer_gradient, initial_network, ridge_path, sweep_setting
-from onestep_lib.large_step import batch_signed, one_step, row_lengths
-from onestep_lib.no_step import ridge_losses
+from onestep_lib.experiment import first_layer_gradient, initial_network, ridge_path
+from onestep_lib.experiment.sweeps import ONE_CURVE, sweep_setting
+from onestep_lib.large_step import batch_signed, giant_step, one_step, row_lengths
+from onestep_lib.no_step import random_features, ridge_losses
 from onestep_lib.small_step import finite_staircase, staircase
 from onestep_lib.spiked_features import SpikedModel, spiked_losses
 
@@ -102,6 +103,9 @@ def theory_rows() -> list[Row]:
     ridge = 10 ** rng.uniform(-6, 1, count)
     points = partial(ridge_losses, phi, psi, ridge, 0.37, 0.03, 1.0, 0.75)
     rows = [Row("random features, 10^5 points", median_time(points), "s", 0.5)]
+    one = Setting(n=1000, d=600, N=800, target=(0, 1, 0.7), noise=0.5)
+    hundred = median_time(lambda: [random_features(one) for _ in range(100)])
+    rows.append(Row("random features, one point alone", 10 * hundred, "ms", 0.1))
     stairs = Setting(
         n=1000, d=600, N=800, target=(0, 1, 0.7), noise=0.5, ridge=np.geomspace(1e-4, 10, 10_000),
         activation="softplus", step=5.0,
@@ -150,7 +154,18 @@ def giant_rows() -> list[Row]:
         rows.append(Row(f"{name}, a scattered point", 1e3 * point_time, "ms", limit))
         curve = partial(spiked_losses, model, 0.5, 0.8, np.geomspace(1e-3, 1, 200))
         rows.append(Row(f"{name}, a point of 200", 1e3 * median_time(curve, 3) / 200, "ms"))
-    return rows
+    return [*rows, *short_curve_rows()]
+
+
+def short_curve_rows() -> list[Row]:
+    """A curve of five penalties with its set-up: isotropic rows, and the whole bulk after a giant step."""
+    setting = Setting(
+        n=1000, d=600, N=800, target=(0, 1, 0.7), noise=0.5, ridge=np.geomspace(0.01, 1, 5), step=30.0,
+        readout="signs",
+    )  # fmt: skip
+    names = {"isotropic": "isotropic rows", "full": "whole bulk"}
+    times = {bulk: 1e3 * median_time(partial(giant_step, setting, bulk), 15) for bulk in names}
+    return [Row(f"giant step, five points with set-up, {names[b]}", times[b], "ms", 6.0) for b in names]
 
 
 def curve_rows() -> list[Row]:
