@@ -9,6 +9,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PAGES := _build/html
 START := $(CURDIR)/$(PAGES)/book/intro.html
+# The argument of `make address` reaches the tool as it was typed: neither make nor a shell reads it.
+unexport URL
+address: export ONESTEP_ADDRESS := $(value URL)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE := 1
 # The chapters' matrices are small: more threads than one cost more than they bring, much more on a busy machine.
@@ -24,24 +27,33 @@ INSTALL = $(BIN)/python book/_tools/install.py
 $(VENV)/made:
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer with venv found (Debian: apt install python3-venv)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	@touch $@
+	@echo "$(CURDIR)" > $@
 
-$(VENV)/book: $(VENV)/made requirements.txt requirements.lock pyproject.toml
+# A virtual environment holds the path of its folder: in a checkout that was moved or copied it leads elsewhere.
+.PHONY: here
+here: $(VENV)/made
+	@made=$$(cat $(VENV)/made); test -z "$$made" || test "$$made" = "$(CURDIR)" || { \
+	  echo "$(VENV) was made in $$made, before this checkout was moved or copied."; \
+	  echo "Remove it (rm -rf $(VENV)) and run make again: it is made anew, which needs the network."; exit 1; }
+
+$(VENV)/book: $(VENV)/made requirements.txt requirements.lock requirements.hashes pyproject.toml | here
 	$(INSTALL) requirements.txt
 	@touch $@
 
-$(VENV)/test: $(VENV)/book requirements-test.txt
+$(VENV)/test: $(VENV)/book requirements-test.txt requirements-test.hashes
 	$(INSTALL) requirements-test.txt
 	@touch $@
 
 book: $(VENV)/book ## build the site; chapters run again when they or the library changed
-	$(BIN)/jupyter-book build . -W --keep-going -n
+	$(BIN)/python -m book._tools.build
 	@echo "The book is built. Open file://$(START)"
 
-test: $(VENV)/test book ## the checks that decide: library, chapters, site, style
+test: $(VENV)/test ## the checks that decide: library, chapters, site, style
+	$(BIN)/python -m book._tools.build --whole
 	$(BIN)/python tests/tools/suites.py test
 
-check: $(VENV)/test book ## the long checks: slow tests, every chapter in a real JupyterLab
+check: $(VENV)/test ## the long checks: slow tests, every chapter in a real JupyterLab
+	$(BIN)/python -m book._tools.build --whole
 	$(BIN)/python tests/tools/suites.py check
 
 bench: $(VENV)/test ## measure speed and memory, as a table in tests/BENCHMARKS.md
@@ -63,8 +75,8 @@ refresh: $(VENV)/test ## run all chapters and store the outputs that tests compa
 serve: book ## serve the site on this machine
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(PAGES) 8000
 
-address: $(VENV)/made ## set the public repository: make address URL=https://github.com/<owner>/<name>
-	$(BIN)/python book/_tools/address.py "$(URL)"
+address: here ## set the public repository: make address URL=https://github.com/<owner>/<name>
+	$(BIN)/python book/_tools/address.py
 
 lock: $(VENV)/test ## write the installed versions to requirements.lock
 	$(BIN)/python book/_tools/install.py --lock

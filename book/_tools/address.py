@@ -1,16 +1,20 @@
 """Set the public repository's address everywhere it must stand.
 
-    python book/_tools/address.py https://github.com/<owner>/<name>
+    ONESTEP_ADDRESS=https://github.com/<owner>/<name> python book/_tools/address.py
 
 _config.yml decides; the first cell of each chapter (read by Colab before anything is installed) and
 a few other files carry copies. This rewrites them together.
 """
 
+import os
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+# What the host allows: words joined by single hyphens; letters, digits and . _ -, not signs alone.
+OWNER = r"(?=.{1,39}/)[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
+NAME = r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,100}(?<!\.git)(?<!\.wiki)"
 COPIES = ("_config.yml", "CITATION.cff", "README.md", "CONTRIBUTING.md", "book/**/*.md", "book/*.ipynb")
 
 
@@ -22,7 +26,7 @@ def configured(root: Path = ROOT) -> str:
 
 def replace(new: str, root: Path = ROOT) -> list[Path]:
     """Write `new` in place of the present address; the files that changed."""
-    if not re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+", new) or new.endswith(".git"):
+    if not re.fullmatch(rf"https://github\.com/{OWNER}/{NAME}", new):
         raise ValueError(f"URL is {new!r}; it must look like https://github.com/<owner>/<name>")
     old, changed = configured(root), []
     for path in sorted({p for pattern in COPIES for p in root.glob(pattern)}):
@@ -34,5 +38,8 @@ def replace(new: str, root: Path = ROOT) -> list[Path]:
 
 
 if __name__ == "__main__":
-    for changed_file in replace(sys.argv[1] if len(sys.argv) > 1 else ""):
-        print(changed_file.relative_to(ROOT))
+    try:
+        for changed_file in replace(os.environ.get("ONESTEP_ADDRESS", "")):
+            print(changed_file.relative_to(ROOT))
+    except ValueError as error:
+        sys.exit(str(error))

@@ -1,6 +1,7 @@
 """The frame: one address, one list of chapters, pages for every module, names, Binder."""
 
 import re
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -13,7 +14,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from book._tools import address
+from book._tools import address, install
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = sorted(
@@ -90,12 +91,86 @@ def test_setting_the_address_rewrites_every_copy(tmp_path):
     assert not [p for p in tmp_path.rglob("*") if p.is_file() and old in p.read_text("utf-8")]
 
 
+WRONG_NAMES = [
+    "",
+    "a",
+    "a/b.git",
+    "a/b.wiki",
+    "../..",
+    "a/..",
+    "./b",
+    "-a/b",
+    "a--b/c",
+    "a_b/c",
+    "a/b/c",
+    "a/b c",
+    "ä/b",
+]
+WRONG_NAMES += ["a/b\n", "a/`b`", "a/$(b)", "a/b?c", "a/b#c", "a" * 40 + "/b", "a/" + "b" * 101]
+
+
 @pytest.mark.parametrize(
-    "wrong", ["", "github.com/a/b", "https://github.com/a", "https://github.com/a/b.git"]
+    "wrong",
+    ["", "github.com/a/b", "http://github.com/a/b", *(f"https://github.com/{x}" for x in WRONG_NAMES)],
 )
 def test_an_address_of_the_wrong_form_is_refused(wrong):
     with pytest.raises(ValueError, match="URL is"):
         address.replace(wrong, ROOT / "does-not-matter")
+
+
+@pytest.fixture
+def checkout(tmp_path) -> Path:
+    """A folder in which `make address` works, with this environment in place of its own."""
+    for name in ("Makefile", "_config.yml", "README.md"):
+        (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
+    (tmp_path / "book" / "_tools").mkdir(parents=True)
+    shutil.copy(ROOT / "book" / "_tools" / "address.py", tmp_path / "book" / "_tools")
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / ".venv" / "made").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("good", ["some-lab/one-step", "A1/.github", "a/b_c.d-e"])
+def test_make_address_sets_the_address(checkout, good):
+    url = f"https://github.com/{good}"
+    subprocess.run(["make", "address", f"URL={url}"], cwd=checkout, capture_output=True, check=True)
+    assert address.configured(checkout) == url
+
+
+@pytest.mark.parametrize(
+    "command", ["`touch ran`", "$(shell touch ran)", "$(touch ran)", '"; touch ran; "', "$$(touch ran)"]
+)
+@pytest.mark.parametrize("through", ["argument", "environment"])
+def test_make_address_runs_nothing_that_it_is_given(checkout, command, through):
+    url = f"URL=https://github.com/a/b{command}"
+    call = ["make", "address", url] if through == "argument" else ["env", url, "make", "address"]
+    reply = subprocess.run(call, cwd=checkout, capture_output=True, text=True, check=False)
+    assert reply.returncode != 0
+    assert "URL is" in reply.stderr
+    assert not (checkout / "ran").exists()
+    assert address.configured(checkout) == address.configured()
+
+
+def workflows() -> dict[str, dict]:
+    return {p.stem: yaml.safe_load(p.read_text("utf-8")) for p in (ROOT / ".github/workflows").glob("*.yml")}
+
+
+def test_actions_are_named_by_commit_with_the_version_beside_them():
+    for path in (ROOT / ".github/workflows").glob("*.yml"):
+        for used in re.findall(r"uses: (.+)", path.read_text("utf-8")):
+            assert re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", used), (path.name, used)
+
+
+def test_no_job_that_runs_our_code_may_write():
+    for name, workflow in workflows().items():
+        for title, job in workflow["jobs"].items():
+            rights = job.get("permissions", workflow["permissions"])
+            runs = [step for step in job["steps"] if "run" in step]
+            assert not runs or rights == {"contents": "read"}, (name, title)
+            assert not [step for step in runs if "${{" in step["run"]], (
+                "what a repository is called is no shell text"
+            )
 
 
 def test_every_chapter_is_in_the_table_of_contents():
@@ -172,6 +247,8 @@ def test_binder_installs_what_readers_run_and_no_test_tool():
 
 def test_the_lock_installs_on_the_first_python_3_11():
     # Debian 12 has 3.11.2; a package may ask for a later bug-fix release.
+    if not install.lock_applies():
+        return  # what is installed then has not come from the lock and tells nothing about it
     lock = (ROOT / "requirements.lock").read_text("utf-8")
     asked = {}
     for name, version in re.findall(r"^([\w.-]+)==(\S+)$", lock, re.MULTILINE):
@@ -197,6 +274,33 @@ def test_the_lock_is_inside_the_ranges():
             if re.match(r"[A-Za-z]", line):
                 wanted = Requirement(line)
                 assert wanted.specifier.contains(pinned[wanted.name.lower().replace("_", "-")]), line
+
+
+def test_every_locked_version_stands_with_its_hashes():
+    def versions(name: str) -> dict[str, str]:
+        found = re.findall(r"^([\w.-]+)==([^\s;]+)", (ROOT / name).read_text("utf-8"), re.MULTILINE)
+        return {re.sub(r"[._]", "-", package.lower()): version for package, version in found}
+
+    lock, book, test = map(versions, ("requirements.lock", "requirements.hashes", "requirements-test.hashes"))
+    elsewhere = {"appnope", "colorama", "pywin32", "pywinpty"}  # macOS and Windows
+    assert {name: version for name, version in test.items() if name not in elsewhere} == lock
+    assert book.items() <= test.items()
+    assert "setuptools" in book, "it builds the library itself"
+    for name in ("requirements.hashes", "requirements-test.hashes"):
+        entries = re.split(r"\n(?=\S)", (ROOT / name).read_text("utf-8").strip())
+        assert not [entry for entry in entries if not re.search(r"--hash=sha256:[0-9a-f]{64}", entry)]
+
+
+def test_the_lock_installs_only_what_stands_with_its_hash():
+    first, own = install.steps("requirements.txt", locked=True)
+    assert {"--require-hashes", "--no-deps", "requirements.hashes"} <= set(first)
+    assert {"--no-deps", "--no-build-isolation", "."} <= set(own)
+
+
+def test_a_failed_installation_says_what_to_do(monkeypatch, capfd):
+    monkeypatch.setattr(install, "steps", lambda *_: [[sys.executable, "-c", "raise SystemExit(1)"]])
+    assert install.install("requirements.txt") == 1
+    assert "needs\nthe network, once" in capfd.readouterr().err
 
 
 def test_repo2docker_builds_from_the_binder_folder():

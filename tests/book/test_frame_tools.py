@@ -1,4 +1,4 @@
-"""The book's tools: refreshing a notebook, hashing the library, reading docstrings, repairing pages."""
+"""The book's tools: refreshing a notebook, reading docstrings, repairing pages."""
 
 import errno
 import os
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from docutils import nodes
+from docutils.utils import new_document
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from book._tools import refresh
@@ -14,7 +16,7 @@ from book._tools import refresh
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "book" / "_ext"))
 
-from onestep_book import cache, docstrings, pages, repository  # noqa: E402
+from onestep_book import docstrings, pages, repository  # noqa: E402
 
 
 def test_refresh_keeps_compared_text_and_nothing_else():
@@ -53,20 +55,6 @@ def test_a_full_disk_leaves_the_notebook_as_it_was(tmp_path, monkeypatch):
     assert "ü" in path.read_text(encoding="utf-8")
     assert path.read_bytes().endswith(b"}\n")
     assert nbformat.read(path, as_version=4).metadata == refresh.METADATA
-
-
-def test_the_chapter_cache_follows_the_library(tmp_path):
-    (tmp_path / "a.py").write_text("x = 1")
-    (tmp_path / "look.js").write_text("1")
-    first = cache.library_hash(tmp_path)
-    assert cache.library_hash(tmp_path) == first
-    for name in ("a.py", "look.js", "new.css"):
-        (tmp_path / name).write_text("changed")
-        changed = cache.library_hash(tmp_path)
-        assert changed != first
-        first = changed
-    (tmp_path / "notes.txt").write_text("not read by any chapter")
-    assert cache.library_hash(tmp_path) == first
 
 
 @pytest.mark.parametrize(
@@ -126,3 +114,20 @@ def test_the_placeholder_is_recognised_and_nothing_else():
     assert repository.is_placeholder("https://github.com/your-account/one-gradient-step")
     assert repository.is_placeholder("")
     assert not repository.is_placeholder("https://github.com/some-lab/one-gradient-step")
+
+
+def test_a_page_does_not_carry_the_environment_of_an_inner_document():
+    page, inner = new_document("page"), new_document("inner")
+    paragraph = nodes.paragraph("", "", nodes.Text("words"))
+    inner += paragraph
+    section = nodes.section("", paragraph)
+    page += section
+    assert paragraph.document is inner
+    docstrings.drop_inner_documents(None, page)
+    assert {id(node.document) for node in page.findall()} == {id(page)}
+
+
+def test_the_licence_of_mathjax_lies_beside_it():
+    licence = (ROOT / "book/_static/vendor/mathjax/LICENSE").read_text("utf-8")
+    assert "Apache License" in licence
+    assert "Version 2.0, January 2004" in licence

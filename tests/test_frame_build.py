@@ -1,0 +1,201 @@
+"""Building the site: no answer depends on earlier builds, and chapters run again when they must."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from book._tools import build
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "book" / "_ext"))
+
+from onestep_book import cache  # noqa: E402
+
+CONFIG = f"""\
+title: Small
+only_build_toc_files: true
+execute: {{execute_notebooks: cache}}
+sphinx:
+  extra_extensions: [sphinx.ext.autodoc]
+  local_extensions: {{onestep_book: {str(ROOT / "book" / "_ext")!r}}}
+  config: {{mathjax_path: vendor/mathjax/tex-chtml.js}}
+"""
+TOC = "format: jb-book\nroot: book/intro\nchapters: [{file: book/01-a}, {file: book/more}]\n"
+# One process for all builds of a test: most of a small build is the start of Python.
+BUILDER = """\
+import sys
+from pathlib import Path
+from book._tools import build
+
+for line in sys.stdin:
+    status = build.main(line.split(), Path(sys.argv[1]))
+    print("status", status, flush=True)
+"""
+
+
+class SmallBook:
+    """A book of three pages in a folder, and a process that builds it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "book").mkdir()
+        (root / "_config.yml").write_text(CONFIG, "utf-8")
+        (root / "_toc.yml").write_text(TOC, "utf-8")
+        self.write("intro", "# Intro\n\nA first page.\n")
+        self.write("more", "# More\n\nSee {ref}`there` again.\n")
+        self.chapter("print(1 + 1)")
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", BUILDER, str(root)], cwd=ROOT, text=True, encoding="utf-8",
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+    def write(self, page: str, text: str) -> None:
+        (self.root / "book" / f"{page}.md").write_text(text, "utf-8")
+
+    def chapter(self, code: str, label: str = "there") -> None:
+        cells = [new_markdown_cell(f"# A\n\n({label})=\n\n## B\n\nText."), new_code_cell(code)]
+        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+        nbformat.write(new_notebook(cells=cells, metadata=kernel), self.root / "book" / "01-a.ipynb")
+
+    def build(self, *arguments: str) -> tuple[int, str]:
+        """Status and output of one build."""
+        self.process.stdin.write(" ".join(arguments) + "\n")
+        self.process.stdin.flush()
+        lines = []
+        for line in self.process.stdout:
+            if line.startswith("status "):
+                return int(line.split()[1]), "".join(lines)
+            lines.append(line)
+        raise RuntimeError("".join(lines))
+
+    def page(self, name: str) -> Path:
+        return self.root / "_build" / "html" / "book" / f"{name}.html"
+
+
+@pytest.fixture
+def small(tmp_path):
+    book = SmallBook(tmp_path)
+    yield book
+    book.process.stdin.close()
+    book.process.wait(timeout=60)
+    book.process.stdout.close()
+
+
+def test_a_build_says_the_same_whatever_the_last_one_left(small):
+    status, printed = small.build()
+    assert status == 0, printed
+    assert "Executed notebook" in printed
+    assert "Nothing has changed" in small.build()[1]
+    assert "Nothing has changed" in small.build("--whole")[1]
+
+    small.chapter("1 / 0")
+    for arguments in ((), (), ("--whole",)):
+        status, printed = small.build(*arguments)
+        assert status == 1
+        assert "CellExecutionError" in printed
+    small.chapter("print(1 + 1)")
+    status, printed = small.build()
+    assert status == 0, printed
+    assert "Executed notebook" not in printed, "the outputs of the first build are still there"
+
+    whole = small.page("more").read_text("utf-8")
+    small.page("more").write_text(whole[:100], "utf-8")
+    assert small.build()[0] == 0
+    assert small.page("more").read_text("utf-8") == whole
+
+
+def test_a_dead_reference_on_an_unchanged_page_is_found(small):
+    assert small.build()[0] == 0
+    small.chapter("print(1 + 1)", label="elsewhere")
+    small.build()  # Sphinx looks at the changed page alone, and may say that all is well
+    for arguments in (("--whole",), ("--whole",), ()):
+        status, printed = small.build(*arguments)
+        assert status == 1
+        assert "undefined label: 'there'" in printed
+    small.write("more", "# More\n\nSee {ref}`elsewhere` again.\n")
+    assert small.build()[0] == 0
+
+
+def test_a_torn_chapter_cache_is_made_again(small):
+    assert small.build()[0] == 0
+    (executed,) = small.root.glob("_build/.chapters/*/executed/*/base.ipynb")
+    executed.write_text(executed.read_text("utf-8")[:50], "utf-8")
+    (small.root / "_build" / build.RECORD).unlink()
+    status, printed = small.build()
+    assert status == 0, printed
+    assert "Executed notebook" in printed
+
+
+GOOD = {"frame": 1, "sources": 1, "built": 1, "whole": True}
+
+
+@pytest.mark.parametrize(
+    ("last", "whole", "todo"),
+    [
+        ({}, False, "whole"),
+        (GOOD, False, "nothing"),
+        (GOOD, True, "nothing"),
+        (GOOD | {"whole": False}, False, "nothing"),
+        (GOOD | {"whole": False}, True, "whole"),
+        (GOOD | {"sources": 2}, False, "changes"),
+        (GOOD | {"sources": 2}, True, "whole"),
+        (GOOD | {"built": 2}, False, "whole"),
+        (GOOD | {"frame": 2}, False, "whole"),
+    ],
+)
+def test_what_a_build_may_keep(last, whole, todo):
+    assert build.what_to_do({"frame": 1, "sources": 1, "built": 1}, last, whole) == todo
+
+
+def test_a_record_that_cannot_be_read_is_no_record(tmp_path):
+    assert build.read_record(tmp_path) == {}
+    (tmp_path / build.RECORD).write_text('{"frame": ', "utf-8")
+    assert build.read_record(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "runs_again"),
+    [
+        ("a.py", '"""Other words."""\n\ndef f(x):\n    return x + 1\n', False),
+        ("a.py", '"""Words."""\ndef f(x):\n    return x + 2  # a comment\n', True),
+        ("a.py", "def f(x):\n    'words'\n    return x + 1\n", False),
+        ("a.py", "def f(x):\n    x\n    return x + 1\n", True),
+        ("room/new.py", "", True),
+        ("look.js", "2", True),
+        ("new.css", "2", True),
+        ("notes.txt", "not read by any chapter", False),
+    ],
+)
+def test_the_chapter_cache_follows_what_the_library_computes(tmp_path, name, text, runs_again):
+    (tmp_path / "room").mkdir()
+    (tmp_path / "a.py").write_text('"""Words."""\ndef f(x):\n    return x + 1  # a comment\n', "utf-8")
+    (tmp_path / "look.js").write_text("1", "utf-8")
+    first = cache.library_hash(tmp_path)
+    assert cache.library_hash(tmp_path) == first
+    (tmp_path / name).write_text(text, "utf-8")
+    assert (cache.library_hash(tmp_path) != first) == runs_again
+
+
+def test_what_chapters_compute_does_not_depend_on_docstrings():
+    # The cache passes over them; sweeps prints its own as the help of a command.
+    asking = {p.name for p in (ROOT / "onestep_lib").rglob("*.py") if "__doc__" in p.read_text("utf-8")}
+    assert asking <= {"sweeps.py"}
+    chapters = "".join(path.read_text("utf-8") for path in (ROOT / "book").glob("*.ipynb"))
+    assert not re.search(r"__doc__|getsource|\bhelp\(", chapters)
+
+
+def test_a_moved_checkout_is_told_what_to_do(tmp_path):
+    for name in ("Makefile", "pyproject.toml", *(p.name for p in ROOT.glob("requirements*"))):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "made").write_text("/where/it/was\n", "utf-8")
+    reply = subprocess.run(["make", "book"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert reply.returncode != 0
+    assert "made in /where/it/was" in reply.stdout
+    assert "rm -rf .venv" in reply.stdout
