@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PYTEST = (sys.executable, "-m", "pytest", "-q", "--durations=5")
 # nbval drives kernels through libraries whose own deprecations are not ours to fail on.
 NBVAL = (*PYTEST, "-W", "default", "--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600")
+# A page is visited once, by the worker that has all its tests.
+BY_PAGE = ("-n", "2", "--dist", "loadgroup")
 LINT = {
     "ruff": (sys.executable, "-m", "ruff", "check", "."),
     "ruff format": (sys.executable, "-m", "ruff", "format", "--check", "."),
@@ -36,11 +38,11 @@ SUITES = {
             "--ignore=tests/book/site",
             "--ignore=tests/book/lab",
         ),
-        "chapters": (*NBVAL, "book", "-n", "2", "--dist", "loadfile"),
-        "site": (*PYTEST, "tests/book/site", "-m", "not slow", "-n", "2"),
+        "site": (*PYTEST, "tests/book/site", "-m", "not slow", *BY_PAGE),
     },
     "check": {
-        "slow": (*PYTEST, "tests", "-m", "slow", "-n", "2", "--ignore=tests/book/lab"),
+        "slow": (*PYTEST, "tests", "-m", "slow or reference", *BY_PAGE, "--ignore=tests/book/lab"),
+        "chapters": (*NBVAL, "book", "-n", "2", "--dist", "loadfile"),
         "lab": (*PYTEST, "tests/book/lab", "-s"),
     },
 }

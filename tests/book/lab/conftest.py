@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from browser import chromium
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, BrowserContext
 
 from book._tools import install
 
@@ -34,6 +34,14 @@ class Lab:
 def browser() -> Iterator[Browser]:
     with chromium() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def window(browser: Browser) -> Iterator[BrowserContext]:
+    """One browser profile for all chapters: JupyterLab's scripts are fetched and compiled once."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    yield context
+    context.close()
 
 
 @pytest.fixture(scope="session")

@@ -25,9 +25,8 @@ CELLS = """() => {
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_chapter_runs_and_its_slider_moves(browser, lab, name):
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
+def test_chapter_runs_and_its_slider_moves(window, lab, name):
+    page = window.new_page()
     page.set_default_timeout(60_000)
     page.goto(f"{lab.url}lab/workspaces/{name[:2]}/tree/book/{name}?token={lab.token}&reset")
     page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.content?.widgets?.length")
@@ -43,7 +42,7 @@ def test_chapter_runs_and_its_slider_moves(browser, lab, name):
     assert seconds <= 3 * SECONDS
     move_a_slider(page)
     stop_kernels(lab)
-    context.close()
+    page.close()
 
 
 def run_all(page, lab) -> tuple[float, float]:

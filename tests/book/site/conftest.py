@@ -1,33 +1,19 @@
-"""The built site, served in a subfolder of a local server, and pages that watch themselves."""
+"""The built site, served in a subfolder of a local server, a browser, and the visits of its pages."""
 
-import os
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from browser import chromium
+from pages import SITE
 from playwright.sync_api import Browser, Page
+from visits import Fault, Visit, enter, visit, window
 
-ROOT = Path(__file__).resolve().parents[3]
-SITE = Path(os.environ.get("ONESTEP_SITE", ROOT / "_build" / "html"))
 SUBFOLDER = "some/folder"
-PATIENCE = 120_000  # ms: a busy machine is slow, and speed is not what these tests are about
-SIZES = {"desktop": (1280, 900), "phone": (375, 812)}
-
-
-def html_pages() -> list[str]:
-    """Every page of the site, as a path relative to its root."""
-    found = (p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html"))
-    return sorted(p for p in found if not p.startswith(("_static/", "_sources/")))
-
-
-def book_pages() -> list[str]:
-    """The pages a reader reads: no search page, index, redirect or source listing."""
-    return [p for p in html_pages() if p.startswith("book/")]
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -42,17 +28,10 @@ class QuietHandler(SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture(scope="session")
-def site() -> Path:
-    if not (SITE / "book" / "intro.html").exists():
-        pytest.fail(f"{SITE} holds no site: run `make book` first")
-    return SITE
-
-
-@pytest.fixture(scope="session")
-def site_url(site: Path) -> Iterator[str]:
-    """Address of the site's root, with a slash at its end."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(site)))
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Address of a folder's root, with a slash at its end."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/{SUBFOLDER}/"
@@ -62,77 +41,52 @@ def site_url(site: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def site() -> Path:
+    if not (SITE / "book" / "intro.html").exists():
+        pytest.fail(f"{SITE} holds no site: run `make book` first")
+    return SITE
+
+
+@pytest.fixture(scope="session")
+def site_url(site: Path) -> Iterator[str]:
+    with served(site) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with chromium() as started:
         yield started
 
 
-@dataclass
-class Watched:
-    """A page with what went wrong on it since it was opened."""
+@pytest.fixture(scope="session")
+def visited(browser: Browser, site_url: str, site: Path) -> Callable[[str], Visit]:
+    """visited(path) -> what was seen of a page, which is opened for the first test that asks."""
+    visits: dict[str, Visit | Exception] = {}
 
-    page: Page
-    root: str
-    faults: list[str] = field(default_factory=list)
-    sizes: dict[str, int] = field(default_factory=dict)
+    def look_up(path: str) -> Visit:
+        if path not in visits:
+            try:
+                visits[path] = visit(browser, site, site_url, path)
+            except Exception as error:  # all tests of the page fail of it, and none waits again
+                visits[path] = error
+        if isinstance(found := visits[path], Exception):
+            raise found
+        return found
 
-    def open(self, path: str) -> Page:
-        """Open a page of the site and wait until its formulas are set and nothing loads."""
-        self.page.goto(self.root + path, wait_until="load")
-        self.page.wait_for_function(
-            "() => !document.querySelector('.math') || "
-            "(window.MathJax && MathJax.startup && document.querySelector('mjx-container'))"
-        )
-        self.page.evaluate("() => window.MathJax?.startup?.promise")
-        self.page.wait_for_load_state("networkidle")
-        return self.page
-
-
-def watch(page: Page, root: str) -> Watched:
-    watched = Watched(page, root)
-    faults = watched.faults
-    page.on("console", lambda m: m.type in ("error", "warning") and faults.append(f"console: {m.text}"))
-    page.on("pageerror", lambda e: faults.append(f"exception: {e}"))
-    page.on("requestfailed", lambda r: faults.append(f"failed: {r.url}"))
-    page.on("response", lambda r: r.status >= 400 and faults.append(f"{r.status}: {r.url}"))
-
-    def inside_only(request) -> None:
-        if not request.url.startswith((root, "data:", "blob:")):
-            faults.append(f"outside: {request.url}")
-
-    page.on("request", inside_only)
-    return watched
+    return look_up
 
 
 @pytest.fixture
-def open_page(browser: Browser, site_url: str, site: Path) -> Iterator[Callable[..., Watched]]:
-    """open_page(path, size="desktop", mode="light", over="http", scripts=True) -> Watched.
+def open_page(browser: Browser, site_url: str) -> Iterator[Callable[..., Page]]:
+    """open_page(path, size="desktop") -> page; closing the test asserts that nothing went wrong on it."""
+    faults: list[Fault] = []
+    with contextlib.ExitStack() as windows:
 
-    Closing the test asserts that no page it opened asked another host, failed a request or
-    wrote an error or a warning to the console.
-    """
-    contexts, opened = [], []
+        def open_it(path: str, size: str = "desktop") -> Page:
+            page = windows.enter_context(window(browser, size, "light"))
+            enter(page, site_url, path, faults)
+            return page
 
-    def open_it(path, size="desktop", mode="light", over="http", scripts=True) -> Watched:
-        width, height = SIZES[size]
-        context = browser.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme=mode,
-            java_script_enabled=scripts,
-            reduced_motion="reduce",
-        )
-        context.set_default_timeout(PATIENCE)
-        contexts.append(context)
-        root = site_url if over == "http" else f"{site.resolve().as_uri()}/"
-        watched = watch(context.new_page(), root)
-        opened.append((path, watched))
-        if scripts:
-            watched.open(path)
-        else:
-            watched.page.goto(root + path, wait_until="load")
-        return watched
-
-    yield open_it
-    for context in contexts:
-        context.close()
-    assert not [(path, w.faults) for path, w in opened if w.faults]
+        yield open_it
+    assert faults == []

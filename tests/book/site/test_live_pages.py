@@ -1,43 +1,21 @@
 """Explorers in a browser: they draw what Python would, at once, by keyboard, for everyone."""
 
-import re
 from itertools import product
-from pathlib import Path
 
-import axe_playwright_python
 import pytest
-from conftest import SIZES, book_pages
 from explorer_example import RIDGE, STEP, linked, page, words
+from pages import SIZES
+from visits import AXE, STATE, TIMES, WCAG
 
 from onestep_lib.figures import plotting
 
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+TAGS = [*WCAG, "best-practice"]
 FRAME = 1000 / 60
-CHAPTERS = [path for path in book_pages() if re.match(r"book/\d\d-", path)]
 
-STATE = """figure => ({
-  paths: [...figure.querySelectorAll("path[data-mark]")].map(path => path.getAttribute("d")),
-  readouts: [...figure.querySelectorAll(".os-readouts output")].map(output => output.textContent),
-  sliders: [...figure.querySelectorAll(".os-slider")].map(slider => [
-    slider.querySelector("output").textContent,
-    slider.querySelector("input").getAttribute("aria-valuetext")]),
-})"""
 MOVE = """(figure, positions) => [...figure.querySelectorAll("input")].forEach((input, k) => {
   input.value = positions[k];
   input.dispatchEvent(new Event("input", {bubbles: true}));
 })"""
-TIMES = """figure => {
-  const input = figure.querySelector("input"), times = [];
-  for (let k = 0; k < 90; k++) {
-    const start = performance.now();
-    input.value = k % (+input.max + 1);
-    input.dispatchEvent(new Event("input", {bubbles: true}));
-    figure.getBoundingClientRect();
-    times.push(performance.now() - start);
-  }
-  return times.sort((a, b) => a - b);
-}"""
 
 
 @pytest.fixture
@@ -157,32 +135,3 @@ def test_a_picture_has_a_light_ground_in_jupyterlab_only(show):
     assert shown.evaluate(ground) == "rgba(0, 0, 0, 0)"
     shown.evaluate("document.body.style.setProperty('--jp-layout-color0', '#111')")
     assert shown.evaluate(ground) == "color(srgb 1 1 1)"
-
-
-@pytest.mark.parametrize("path", CHAPTERS)
-def test_every_slider_of_the_book_moves_its_figure_by_keyboard(open_page, path):
-    figures = open_page(path).page.locator("figure.onestep-explorer")
-    assert figures.count() >= 1
-    for k in range(figures.count()):
-        figure = figures.nth(k)
-        for slider in figure.locator("input[type=range]").all():
-            before = figure.evaluate(STATE)
-            slider.focus()
-            at_end = slider.input_value() == slider.get_attribute("max")
-            slider.press("ArrowLeft" if at_end else "ArrowRight")
-            after = figure.evaluate(STATE)
-            assert after["sliders"] != before["sliders"]
-            assert (after["paths"], after["readouts"]) != (before["paths"], before["readouts"])
-        assert figure.evaluate(TIMES)[45] < 3 * FRAME
-
-
-@pytest.mark.parametrize("path", CHAPTERS)
-def test_explorers_of_the_book_stand_without_scripts(browser, site, path):
-    context = browser.new_context(java_script_enabled=False)
-    opened = context.new_page()
-    opened.goto((site / path).resolve().as_uri())
-    for figure in opened.locator("figure.onestep-explorer").all():
-        assert not figure.locator(".os-controls").is_visible()
-        assert figure.locator(".os-still").is_visible()
-        assert all(curve.get_attribute("d") for curve in figure.locator("path[data-mark]").all())
-    context.close()

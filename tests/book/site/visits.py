@@ -1,0 +1,280 @@
+"""A visit: a page is opened once over HTTP and once from disk, and all there is to know of it is noted.
+
+The tests read the notes, so that each fault has its own test and no page is opened once a test.
+"""
+
+import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import axe_playwright_python
+from pages import SIZES, views
+from playwright.sync_api import Browser, Locator, Page
+
+PATIENCE = 120_000  # ms: a busy machine is slow, and speed is not what these tests are about
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
+SETTLED = """async () => {
+  await window.MathJax?.startup?.promise;
+  await document.fonts.ready;
+  // An animation that starts anew leaves its old promise open: nothing may wait for it for ever.
+  const atMost = promise => Promise.race([promise, new Promise(done => setTimeout(done, 5000))]);
+  await atMost(Promise.allSettled(document.getAnimations().map(animation => animation.finished)));
+  for (let k = 0; k < 2; k++) await atMost(new Promise(requestAnimationFrame));
+}"""
+# MathJax shows a formula that it cannot read as an error, and a command that it does not know in red.
+OPENING = """() => [
+  'article.bd-article h1', '.math', 'mjx-container', 'mjx-merror, mjx-mtext[style*="color: red"]',
+].map(selector => document.querySelectorAll(selector).length)"""
+LAYOUT = """() => {
+  const spills = e => {
+    const box = e.getBoundingClientRect();
+    if (!box.width || box.right <= innerWidth + 1) return false;
+    for (let p = e.parentElement; p; p = p.parentElement)
+      if (/auto|scroll|hidden|clip/.test(getComputedStyle(p).overflowX) && p !== document.body
+          && p !== document.documentElement) return false;
+    return getComputedStyle(e).position !== 'fixed';
+  };
+  const spilling = [...document.querySelectorAll('main *')].filter(spills)
+    .map(e => e.tagName + '.' + e.getAttribute('class'));
+  const page = document.documentElement;
+  return [page.dataset.theme, page.scrollWidth - innerWidth, spilling.slice(0, 5)];
+}"""
+# A chapter has some twenty thousand tokens of code and parts of formulas, and few looks: colours and sizes,
+# all the way up to the page. Of those that look alike one stays, until `restore` puts the others back.
+REDUCE = """() => {
+  const numbers = new Map(), looks = new Map();
+  const look = e => {
+    if (!e) return '';
+    if (!looks.has(e)) {
+      const s = getComputedStyle(e);
+      const text = [look(e.parentElement), s.color, s.backgroundColor, s.backgroundImage, s.opacity,
+        s.fontSize, s.fontWeight, s.textShadow, s.visibility, s.display, s.position, s.float, s.filter,
+        s.mixBlendMode, s.clipPath, s.webkitTextStroke, e.checkVisibility()].join('|');
+      if (!numbers.has(text)) numbers.set(text, numbers.size);
+      looks.set(e, numbers.get(text));
+    }
+    return looks.get(e);
+  };
+  // axe does not measure a single letter, so that one may not stand for words.
+  const letters = e => [...e.childNodes].map(n => n.nodeType === Node.TEXT_NODE ? n.data : '').join('')
+    .replace(/[^\\p{L}\\p{N}]/gu, '').length;
+  const blocks = [...document.querySelectorAll('pre, mjx-container')];
+  const seen = new Set(), kept = new Set();
+  for (const block of blocks) {
+    const right = block.getBoundingClientRect().right;
+    for (const e of block.querySelectorAll('*')) {
+      const box = e.getBoundingClientRect();
+      const there = [box.right <= right, box.width > 0, box.height > 0];
+      const key = [look(e), Math.min(letters(e), 2), ...there].join();
+      if (seen.has(key)) continue;
+      seen.add(key);
+      for (let p = e; p !== block && !kept.has(p); p = p.parentElement) kept.add(p);
+    }
+  }
+  const removed = blocks.flatMap(block => [...block.querySelectorAll('*')])
+    .filter(e => !kept.has(e)).map(e => [e, e.parentElement, e.nextSibling]);
+  removed.forEach(([e]) => e.remove());
+  window.restore = () => removed.reverse().forEach(([e, parent, next]) => parent.insertBefore(e, next));
+}"""
+# Without axe's preloading: it would fetch the theme's @import relative to the page and miss.
+RUN_AXE = """async ([tags, contrast]) => {
+  const found = await axe.run(document, {
+    runOnly: {type: 'tag', values: tags}, rules: {'color-contrast': {enabled: contrast}},
+    resultTypes: ['violations'], preload: false});
+  return found.violations.flatMap(
+    v => v.nodes.map(n => v.id + ': ' + n.html.slice(0, 200) + ' ' + n.target));
+}"""
+
+STATE = """figure => ({
+  paths: [...figure.querySelectorAll("path[data-mark]")].map(path => path.getAttribute("d")),
+  readouts: [...figure.querySelectorAll(".os-readouts output")].map(output => output.textContent),
+  sliders: [...figure.querySelectorAll(".os-slider")].map(slider => [
+    slider.querySelector("output").textContent,
+    slider.querySelector("input").getAttribute("aria-valuetext")]),
+})"""
+TIMES = """figure => {
+  const input = figure.querySelector("input"), times = [];
+  for (let k = 0; k < 90; k++) {
+    const start = performance.now();
+    input.value = k % (+input.max + 1);
+    input.dispatchEvent(new Event("input", {bubbles: true}));
+    figure.getBoundingClientRect();
+    times.push(performance.now() - start);
+  }
+  return times.sort((a, b) => a - b);
+}"""
+STILL = """() => [...document.querySelectorAll('figure.onestep-explorer')].map(figure => ({
+  controls: [...figure.querySelectorAll('.os-controls')].some(e => e.checkVisibility()),
+  still: [...figure.querySelectorAll('.os-still')].every(e => e.checkVisibility()),
+  drawn: [...figure.querySelectorAll('path[data-mark]')].every(e => e.getAttribute('d')),
+}))"""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What went wrong while a page was open; kind is console, exception, failed or outside."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class View:
+    """A page as it looks in one size and mode."""
+
+    theme: str
+    excess: int  # pixels that the page is wider than its window
+    spilling: list[str]
+    violations: list[str]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A page once it is loaded."""
+
+    headings: int
+    formulas: int  # written, set and wrong
+    set: int
+    wrong: int
+
+
+@dataclass
+class Visit:
+    """What was seen of a page."""
+
+    faults: list[Fault] = field(default_factory=list)
+    openings: dict[str, Opening] = field(default_factory=dict)  # "http", "file"
+    views: dict[str, View] = field(default_factory=dict)  # "desktop-light", ...
+    weight: int = 0  # gzipped bytes of a first visit
+    explorers: int = 0
+    stuck: list[str] = field(default_factory=list)  # sliders that change nothing
+    update: float = 0.0  # ms, median of the slowest explorer
+    still: list[dict[str, bool]] = field(default_factory=list)  # explorers without scripts
+
+    def told(self, *kinds: str) -> list[str]:
+        """Faults of some kinds."""
+        return [fault.text for fault in self.faults if fault.kind in kinds]
+
+
+def visit(browser: Browser, site: Path, url: str, path: str) -> Visit:
+    """Open a page over HTTP and from disk, at opposite sizes and in opposite modes, and look at it."""
+    noted, disk = Visit(), f"{site.resolve().as_uri()}/"
+    modes = {size: [mode for s, mode in views(path) if s == size] for size in SIZES}
+    loaded: list[str] = []
+    with window(browser, "desktop", "light") as page:
+        page.on("requestfinished", lambda request: loaded.append(request.url))
+        noted.openings["http"] = enter(page, url, path, noted.faults)
+        noted.weight = sum(gzipped_size(site, address.removeprefix(url)) for address in loaded)
+        noted.views |= look(page, "desktop", modes["desktop"])
+        move_sliders(page, noted)
+    with window(browser, "phone", "dark") as page:
+        noted.openings["file"] = enter(page, disk, path, noted.faults)
+        noted.views |= look(page, "phone", modes["phone"][::-1])
+    if noted.explorers:
+        with window(browser, "desktop", "light", scripts=False) as page:
+            page.goto(disk + path)
+            noted.still = page.evaluate(STILL)
+    return noted
+
+
+@contextmanager
+def window(browser: Browser, size: str, mode: str, scripts: bool = True) -> Iterator[Page]:
+    """An empty page in a browser with an empty cache."""
+    width, height = SIZES[size]
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme=mode,
+        java_script_enabled=scripts,
+        reduced_motion="reduce",
+    )
+    context.set_default_timeout(PATIENCE)
+    yield context.new_page()
+    context.close()
+
+
+def enter(page: Page, root: str, path: str, faults: list[Fault]) -> Opening:
+    """Open a page of the site, watched, and wait until its formulas are set and nothing loads."""
+    watch(page, root, faults)
+    page.goto(root + path, wait_until="load")
+    page.wait_for_function(
+        "() => !document.querySelector('.math') || "
+        "(window.MathJax && MathJax.startup && document.querySelector('mjx-container'))"
+    )
+    page.evaluate(SETTLED)
+    page.wait_for_load_state("networkidle")
+    return Opening(*page.evaluate(OPENING))
+
+
+def watch(page: Page, root: str, faults: list[Fault]) -> None:
+    """Note everything that goes wrong on a page from now on."""
+
+    def note(kind: str, text: str) -> None:
+        faults.append(Fault(kind, text))
+
+    inside = (root, "data:", "blob:")
+    page.on("console", lambda m: m.type in ("error", "warning") and note("console", m.text))
+    page.on("pageerror", lambda error: note("exception", str(error)))
+    page.on("requestfailed", lambda request: note("failed", request.url))
+    page.on("response", lambda reply: reply.status >= 400 and note("failed", f"{reply.status}: {reply.url}"))
+    page.on("request", lambda request: request.url.startswith(inside) or note("outside", request.url))
+
+
+def look(page: Page, size: str, modes: list[str]) -> dict[str, View]:
+    """The views of an open page, in the mode that it was opened in and in the other."""
+    page.evaluate(AXE)
+    seen = {}
+    for mode in modes:
+        page.emulate_media(color_scheme=mode)
+        page.evaluate(SETTLED)
+        found = page.evaluate(LAYOUT)
+        seen[f"{size}-{mode}"] = View(*found, violations(page, whole=mode == modes[0]))
+    return seen
+
+
+def violations(page: Page, whole: bool) -> list[str]:
+    """What axe-core finds against WCAG 2.2 AA, one line each.
+
+    The contrast of text takes most of axe's time and grows with the square of the page, so it is measured
+    where of tokens that look alike one is left. With `whole`, all other rules see the whole page too; a
+    page that only changes its mode has been seen whole before.
+    """
+    found = page.evaluate(RUN_AXE, [WCAG, False]) if whole else []
+    page.evaluate(REDUCE)
+    found += page.evaluate(RUN_AXE, [WCAG, True])
+    page.evaluate("() => restore()")
+    return list(dict.fromkeys(found))
+
+
+def move_sliders(page: Page, noted: Visit) -> None:
+    """Note which sliders an arrow key does not move, or which change nothing when they move."""
+    figures = page.locator("figure.onestep-explorer").all()
+    noted.explorers = len(figures)
+    for number, figure in enumerate(figures):
+        for slider in figure.locator("input[type=range]").all():
+            if not moves(figure, slider):
+                noted.stuck.append(f"explorer {number}: {slider.get_attribute('aria-label') or slider}")
+        noted.update = max(noted.update, figure.evaluate(TIMES)[45])
+
+
+def moves(figure: Locator, slider: Locator) -> bool:
+    """True if an arrow key changes the slider's words and the figure's curves or numbers."""
+    before = figure.evaluate(STATE)
+    slider.focus()
+    at_end = slider.input_value() == slider.get_attribute("max")
+    slider.press("ArrowLeft" if at_end else "ArrowRight")
+    after = figure.evaluate(STATE)
+    drawn = [(state["paths"], state["readouts"]) for state in (before, after)]
+    return after["sliders"] != before["sliders"] and drawn[0] != drawn[1]
+
+
+@cache
+def gzipped_size(site: Path, address: str) -> int:
+    """Bytes of one file of the site as a host would send it; 0 for what is no file of it."""
+    file = site / unquote(urlsplit(address).path)
+    return len(gzip.compress(file.read_bytes(), compresslevel=6)) if file.is_file() else 0
