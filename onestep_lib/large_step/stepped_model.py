@@ -46,7 +46,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_choice, check_nonnegative, check_number, check_vector
+from onestep_lib._checks import check_choice, check_instance, check_nonnegative, check_number, check_vector
 from onestep_lib.activations import Activation
 from onestep_lib.large_step.batch_signed import signed_covariance
 from onestep_lib.large_step.batch_squared import squared_covariance
@@ -106,6 +106,7 @@ def spike_map(setting: Setting, step: float) -> SpikeMap:
 
 def spike_strength(setting: Setting, step: float) -> float:
     r"""Return r, the spike of a row with :math:`a_j=1/\sqrt N`, after a step of size eta."""
+    check_instance("setting", setting, Setting)
     rate = check_number("step", step, check_nonnegative) / np.sqrt(setting.N)
     direction = label_moments(setting.target, setting.noise, setting.phi).direction
     return float(rate * setting.activation.c1 * np.sqrt(direction))
@@ -113,6 +114,7 @@ def spike_strength(setting: Setting, step: float) -> float:
 
 def require_stepped(setting: Setting) -> None:
     """Raise unless a theory of the stepped network covers the setting, whatever its readout."""
+    check_instance("setting", setting, Setting)
     setting.require_theory()
     if setting.inputs != "gaussian":
         raise ValueError(f"inputs must be 'gaussian' for the stepped network, got {setting.inputs!r}")
@@ -143,8 +145,9 @@ def grouped_rows(
         See `stepped_features`.
     """
     require_stepped(setting)
-    check_choice("bulk", bulk, BULKS)
-    rate = check_number("step", step, check_nonnegative) / np.sqrt(setting.N)
+    bulk = check_choice("bulk", bulk, BULKS)
+    step = check_number("step", step, check_nonnegative)
+    rate = step / np.sqrt(setting.N)
     z = check_vector("z", z)
     tau = rate * z
     _, slope_linear, slope_variance = slope_moments(setting.activation)
@@ -194,6 +197,7 @@ def stepped_features(setting: Setting, step: float, bulk: str = "full") -> Spike
 
 
 def require_signs(setting: Setting) -> None:
+    check_instance("setting", setting, Setting)
     if setting.readout != "signs":
         raise ValueError(
             f"readout must be 'signs' for the giant step, got {setting.readout!r} "
@@ -203,5 +207,6 @@ def require_signs(setting: Setting) -> None:
 
 def is_odd(sigma: Activation) -> bool:
     """Return whether sigma is odd: neurons with the readouts a and -a are then one group, up to a sign."""
+    check_instance("sigma", sigma, Activation)
     x = np.linspace(0.05, 8, 160)
     return bool(np.allclose(sigma(x), -sigma(-x), rtol=1e-13, atol=1e-13))

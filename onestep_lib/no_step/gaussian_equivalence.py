@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_broadcast, check_nonnegative, check_positive
+from onestep_lib._checks import check_broadcast, check_instance, check_nonnegative, check_positive, shown
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.marchenko_pastur import MarchenkoPasturMeans, marchenko_pastur_means
 from onestep_lib.settings import Losses, Setting
@@ -288,8 +288,9 @@ def random_features(setting: Setting) -> Losses:
     ConvergenceError
         As in `resolvent`.
     """
+    check_instance("setting", setting, Setting)
     if np.any(setting.steps):
-        raise ValueError(f"step must be 0 for random features, got {setting.step!r}")
+        raise ValueError(f"step must be 0 for random features, got {shown(setting.step)}")
     setting.require_theory()
     setting.target.require_centred()
     losses = ridge_losses(

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_count, check_positive, check_real
+from onestep_lib._checks import check_count, check_instance, check_positive, check_real, shown
 from onestep_lib.no_step.density import spectral_density
 from onestep_lib.no_step.edges import LawShape, bulk_edges
 from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_density, marchenko_pastur_edges
@@ -61,8 +61,8 @@ class Law(ABC):
 
     def distribution(self, x: ArrayLike, points: int = 2000) -> np.ndarray:
         """The distribution function at points x, from the density at `points` angles an interval."""
-        x = check_real("x", x)
-        angle = np.pi * (np.arange(check_count("points", points)) + 0.5) / points
+        x, points = check_real("x", x), check_count("points", points)
+        angle = np.pi * (np.arange(points) + 0.5) / points
         total = np.where(x >= 0, self.atom, 0.0)
         for low, high in self.support:
             middle, half = (low + high) / 2, (high - low) / 2
@@ -96,6 +96,7 @@ class WeightLaw(Law):
 
 def weight_law(setting: Setting) -> WeightLaw:
     r"""Return the limiting law of the eigenvalues of :math:`W_0^\top W_0`; rows of either kind have it."""
+    check_instance("setting", setting, Setting)
     psi = setting.psi
     low, high = marchenko_pastur_edges(psi)
     return WeightLaw(np.array([[low / psi, high / psi]]), max(0.0, 1 - 1 / psi), psi)
@@ -134,11 +135,12 @@ def feature_law(setting: Setting) -> FeatureLaw:
     ConvergenceError
         If an edge cannot be bracketed.
     """
+    check_instance("setting", setting, Setting)
     setting.require_theory()
     sigma = setting.activation
     a, b = sigma.c1**2, sigma.nonlinear_power
     if a + b == 0:
-        raise ValueError(f"activation must not be constant, got {sigma.name!r}")
+        raise ValueError(f"activation must not be constant, got {shown(sigma.name)}")
     k = setting.n / setting.N
     if a == 0:
         edges = [b * (1 / np.sqrt(k) - 1) ** 2, b * (1 / np.sqrt(k) + 1) ** 2]
