@@ -24,7 +24,7 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 from scipy.special import erf, expit, ndtr
 
-from onestep_lib._checks import check_count, check_vector
+from onestep_lib._checks import check_callable, check_count, check_text, check_vector, shown
 from onestep_lib._values import by_value
 from onestep_lib.hermite import hermite_coefficients, hermite_series
 from onestep_lib.quadrature import ScalarFunction, evaluate, gaussian_quadrature
@@ -55,14 +55,14 @@ class _GaussianFunction:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinks", tuple(check_vector("kinks", self.kinks).tolist()))
-        if not callable(self.function):
-            raise TypeError(f"function must be a callable of an array, got {self.function!r}")
+        check_callable("function", self.function, "a callable of an array")
+        object.__setattr__(self, "name", check_text("name", self.name))
         nodes, weights = gaussian_quadrature(self.kinks)
-        values = evaluate(self.function, nodes, name=f"{type(self).__name__.lower()} {self.name!r}")
+        values = evaluate(self.function, nodes, name=f"{type(self).__name__.lower()} {shown(self.name)}")
         power = weights * values**2
         if np.sum(power[np.abs(nodes) > _TAIL]) > 1e-8 * np.sum(power):
             raise ValueError(
-                f"{self.name!r} must have a second moment E f(Z)^2 that comes from |Z| < {_TAIL:g}: "
+                f"{shown(self.name)} must have a second moment E f(Z)^2 that comes from |Z| < {_TAIL:g}: "
                 "it grows too fast"
             )
         # An undeclared kink spoils the coefficients silently; moving the panels reveals it. Two rules may
@@ -71,8 +71,9 @@ class _GaussianFunction:
         moments = [weights @ self.function(nodes) ** 2 for nodes, weights in moved]
         if not np.allclose(np.sum(power), moments, rtol=1e-10, atol=1e-300):
             raise ValueError(
-                f"{self.name!r} seems to have a kink or a jump that is not listed in kinks={self.kinks}, "
-                "or to vary within less than 0.1: list every point where it or its slope jumps"
+                f"{shown(self.name)} seems to have a kink or a jump that is not listed in "
+                f"kinks={shown(self.kinks)}, or to vary within less than 0.1: list every point where it or "
+                "its slope jumps"
             )
 
     def coefficients(self, order: int) -> np.ndarray:
@@ -141,15 +142,14 @@ class Activation(_GaussianFunction):
         super().__post_init__()
         if self.derivative is None:
             return
-        if not callable(self.derivative):
-            raise TypeError(f"derivative must be a callable of an array or None, got {self.derivative!r}")
+        check_callable("derivative", self.derivative, "a callable of an array or None")
         # Stein's lemma: E f'(Z) = c_1, unless the slope is wrong or a jump is hidden in it.
         nodes, weights = gaussian_quadrature(self.kinks)
-        mean = weights @ evaluate(self.derivative, nodes, name=f"derivative of {self.name!r}")
+        mean = weights @ evaluate(self.derivative, nodes, name=f"derivative of {shown(self.name)}")
         if abs(mean - self.c1) > 1e-8 * np.sqrt(self.second_moment):
             raise ValueError(
-                f"derivative must be the slope of {self.name!r}: its mean is {mean:.9g}, but E f(Z) Z is "
-                f"{self.c1:.9g}; if f jumps, set derivative=None, and if its slope jumps, list the kinks"
+                f"derivative must be the slope of {shown(self.name)}: its mean is {mean:.9g}, but E f(Z) Z "
+                f"is {self.c1:.9g}; if f jumps, set derivative=None, and if its slope jumps, list the kinks"
             )
 
     @cached_property
@@ -166,7 +166,8 @@ class Activation(_GaussianFunction):
     def require_slope(self) -> ScalarFunction:
         """Return the derivative, or raise where there is none."""
         if self.derivative is None:
-            raise ValueError(f"activation must have a derivative to take a gradient step, got {self.name!r}")
+            name = shown(self.name)
+            raise ValueError(f"activation must have a derivative to take a gradient step, got {name}")
         return self.derivative
 
 
@@ -179,6 +180,12 @@ class Target(_GaussianFunction):
     """
 
     polynomial: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.polynomial is not None:
+            polynomial = tuple(check_vector("polynomial", self.polynomial).tolist())
+            object.__setattr__(self, "polynomial", polynomial)
 
     @property
     def linear(self) -> float:
@@ -194,7 +201,7 @@ class Target(_GaussianFunction):
         """Raise unless the target has mean zero."""
         if abs(self.c0) > 1e-12:
             raise ValueError(
-                f"target must have mean zero (c_*0 = 0) here, got {self.name!r} with c_*0 = "
+                f"target must have mean zero (c_*0 = 0) here, got {shown(self.name)} with c_*0 = "
                 f"{self.c0:.6g}: subtract its mean"
             )
 
@@ -314,7 +321,7 @@ def _named(name: str) -> Activation:
     if bare not in ACTIVATIONS:
         raise ValueError(
             f"activation must be one of {', '.join(ACTIVATIONS)} (with or without the prefix "
-            f"'centred '), an Activation or a callable, got {name!r}"
+            f"'centred '), an Activation or a callable, got {shown(name)}"
         )
     return ACTIVATIONS[bare] if bare == name else centred(ACTIVATIONS[bare])
 
@@ -329,8 +336,7 @@ def activation(value: Activation | str | ScalarFunction) -> Activation:
         return value
     if isinstance(value, str):
         return _named(value)
-    if not callable(value):
-        raise TypeError(f"activation must be a name, an Activation or a callable, got {value!r}")
+    check_callable("activation", value, "a name, an Activation or a callable")
     slope = partial(_central_difference, value)
     return Activation(getattr(value, "__name__", "callable"), value, (), slope)
 
@@ -352,7 +358,7 @@ def target(value: Target | str | Sequence[float] | ScalarFunction) -> Target:
         if value not in TARGETS:
             raise ValueError(
                 f"target must be one of {', '.join(TARGETS)}, Hermite coefficients, a Target or a "
-                f"callable, got {value!r}"
+                f"callable, got {shown(value)}"
             )
         return TARGETS[value]
     if callable(value):

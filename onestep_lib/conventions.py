@@ -48,11 +48,13 @@ from numpy.typing import ArrayLike
 from onestep_lib._checks import (
     check_choice,
     check_count,
+    check_instance,
     check_nonnegative,
     check_number,
     check_path,
     check_positive,
     check_real,
+    shown,
 )
 from onestep_lib._values import by_value
 from onestep_lib.settings import Losses, Setting
@@ -180,6 +182,7 @@ def _convention(name: str) -> Convention:
 
 def _require(convention: str, setting: Setting) -> Convention:
     """Return the convention if it can express the setting, or raise."""
+    check_instance("setting", setting, Setting)
     rule = _convention(convention)
     for name, wanted in ({"fresh": True, "updates": 1} | rule.fixed).items():
         if getattr(setting, name) != wanted:
@@ -187,7 +190,7 @@ def _require(convention: str, setting: Setting) -> Convention:
                 f"{name} must be {wanted!r} in the convention {convention!r}, got {getattr(setting, name)!r}"
             )
     if rule.step_factor is None and np.any(setting.steps):
-        raise ValueError(f"step must be 0 in the convention {convention!r}, got {setting.step!r}")
+        raise ValueError(f"step must be 0 in the convention {convention!r}, got {shown(setting.step)}")
     return rule
 
 
@@ -197,7 +200,7 @@ def _ratios(problem: PaperProblem, rule: Convention) -> dict[str, float]:
     if not isinstance(problem.ratios, Mapping) or set(problem.ratios) != names:
         wanted = " and ".join(sorted(names))
         raise ValueError(
-            f"ratios must be {wanted} in the convention {problem.convention!r}, got {problem.ratios!r}"
+            f"ratios must be {wanted} in the convention {problem.convention!r}, got {shown(problem.ratios)}"
         )
     return {name: check_number(name, value, check_positive) for name, value in problem.ratios.items()}
 
@@ -246,11 +249,13 @@ def setting_from(problem: PaperProblem, d: int, **fields: Any) -> Setting:
     ValueError
         For ratios that are not the paper's two, a negative penalty or step, or as in `problem_in`.
     """
+    check_instance("problem", problem, PaperProblem)
     rule = _convention(problem.convention)
     ratios = _ratios(problem, rule)
     penalty, step = check_path("penalty", problem.penalty), check_path("step", problem.step)
     power = -1.0 if rule.inverted else 1.0
-    n, N = (round(check_count("d", d) * ratios[name] ** power) for name in (rule.samples, rule.width))
+    d = check_count("d", d)
+    n, N = (round(d * ratios[name] ** power) for name in (rule.samples, rule.width))
     bare = Setting(n=n, d=d, N=N, **{**rule.fixed, **fields})
     factor = 1.0 if rule.step_factor is None else rule.step_factor(bare)
     setting = bare.replace(ridge=penalty / rule.penalty_factor(bare), step=step / factor)
@@ -260,6 +265,7 @@ def setting_from(problem: PaperProblem, d: int, **fields: Any) -> Setting:
 
 def losses_in(convention: str, losses: Losses, setting: Setting) -> PaperLosses:
     """Return the losses as a paper defines them; errors are those of `problem_in`."""
+    check_instance("losses", losses, Losses)
     rule = _require(convention, setting)
     training = losses.objective if rule.penalised_training else losses.train
     return PaperLosses(training, losses.test if rule.noisy_test else losses.test - setting.noise**2)
@@ -282,6 +288,7 @@ def losses_from(convention: str, losses: PaperLosses, setting: Setting, power: A
         For losses or a power that are no numbers of the setting's shape, a negative power, or as in
         `problem_in`.
     """
+    check_instance("losses", losses, PaperLosses)
     rule = _require(convention, setting)
     training = _of_setting("training", check_real("training", losses.training), setting)
     # Infinite where an unpenalised fit begins to interpolate.

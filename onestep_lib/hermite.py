@@ -30,8 +30,8 @@ from numpy.polynomial import hermite_e
 from numpy.typing import ArrayLike
 from scipy.special import factorial
 
-from onestep_lib._checks import check_count, check_real, check_vector
-from onestep_lib.quadrature import ScalarFunction, evaluate, gaussian_quadrature
+from onestep_lib._checks import check_count, check_number, check_real, check_vector, shown
+from onestep_lib.quadrature import ScalarFunction, sampled
 
 __all__ = [
     "MAX_ORDER",
@@ -51,9 +51,7 @@ MAX_ORDER = 150
 
 
 def _check_order(order: int) -> int:
-    if check_count("order", order, minimum=0) > MAX_ORDER:
-        raise ValueError(f"order must be an integer from 0 to {MAX_ORDER}, got {order!r}")
-    return int(order)
+    return check_count("order", order, 0, MAX_ORDER)
 
 
 def _check_coefficients(name: str, value: ArrayLike) -> np.ndarray:
@@ -66,12 +64,12 @@ def _check_coefficients(name: str, value: ArrayLike) -> np.ndarray:
 def _check_correlation(rho: ArrayLike) -> np.ndarray:
     array = check_real("rho", rho)
     if np.any(np.abs(array) > 1):
-        raise ValueError(f"rho must lie in [-1, 1], got {rho!r}")
+        raise ValueError(f"rho must lie in [-1, 1], got {shown(rho)}")
     return array
 
 
 def hermite(order: int, x: ArrayLike) -> np.ndarray:
-    r"""Evaluate :math:`He_0,\dots,He_K` by :math:`He_{k+1}=x\,He_k-k\,He_{k-1}`, :eq:`eq-hermite-rules`.
+    r"""Evaluate :math:`He_0,\dots,He_K` by :math:`He_{k+1}=x\,He_k-k\,He_{k-1}`, :eq:`eq-hermite-rules` (by NumPy).
 
     Parameters
     ----------
@@ -84,14 +82,13 @@ def hermite(order: int, x: ArrayLike) -> np.ndarray:
     -------
     ndarray, shape (K + 1,) + x.shape
     """
-    check_count("order", order, minimum=0)
+    order = check_count("order", order, minimum=0)
     x = check_real("x", x)
-    values = np.empty((order + 1, *x.shape))
-    values[0] = 1.0
-    if order > 0:
-        values[1] = x
-    for k in range(1, order):
-        values[k + 1] = x * values[k] - k * values[k - 1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        columns = hermite_e.hermevander(x, order)
+    values = np.moveaxis(columns.reshape(*x.shape, order + 1), -1, 0)
+    if not np.isfinite(values[-1]).all():
+        raise ValueError(f"order must be so small that He_k(x) is a double, got order {order}, x {shown(x)}")
     return values
 
 
@@ -102,7 +99,7 @@ def hermite_series(coefficients: ArrayLike, x: ArrayLike) -> np.ndarray:
 
 def hermite_to_monomial(order: int) -> np.ndarray:
     r"""Return the matrix H with :math:`He_k(x)=\sum_j H_{kj}x^j`, shape (K + 1, K + 1)."""
-    _check_order(order)
+    order = _check_order(order)
     table = np.zeros((order + 1, order + 1))
     for k in range(order + 1):
         row = hermite_e.herme2poly(np.eye(k + 1)[k])
@@ -116,7 +113,7 @@ def monomial_to_hermite(order: int) -> np.ndarray:
     :math:`\xi_{pi}=p!/(2^m\,m!\,i!)` with :math:`m=(p-i)/2` a whole number >= 0, and 0 otherwise,
     :eq:`eq-hermite-tables`.
     """
-    _check_order(order)
+    order = _check_order(order)
     table = np.zeros((order + 1, order + 1))
     for p in range(order + 1):
         for i in range(p % 2, p + 1, 2):
@@ -141,11 +138,15 @@ def hermite_coefficients(function: ScalarFunction, order: int, kinks: Sequence[f
     -------
     ndarray, shape (K + 1,)
         In the natural scale, :math:`\sqrt{k!}\,c_k`, the error is about 1e-14 of the root of E f(Z)^2.
+
+    Raises
+    ------
+    ValueError
+        As in `gaussian_mean`, for f He_k.
     """
-    _check_order(order)
-    nodes, weights = gaussian_quadrature(kinks)
-    weighted = weights * evaluate(function, nodes)
-    return hermite(order, nodes) @ weighted / factorial(np.arange(order + 1))
+    order = _check_order(order)
+    weights, values, polynomials = sampled(function, order, kinks)
+    return polynomials @ (weights * values) / factorial(np.arange(order + 1))
 
 
 def hermite_powers(coefficients: ArrayLike) -> np.ndarray:
@@ -196,7 +197,8 @@ def conditional_mean(coefficients: ArrayLike, rho: float, x: ArrayLike) -> np.nd
     ndarray, the shape of x
     """
     coefficients = _check_coefficients("coefficients", coefficients)
-    return hermite_series(coefficients * _check_correlation(rho) ** np.arange(coefficients.size), x)
+    correlation = _check_correlation(check_number("rho", rho))
+    return hermite_series(coefficients * correlation ** np.arange(coefficients.size), x)
 
 
 def overlap_moment(k: int, d: ArrayLike) -> np.ndarray:
@@ -218,6 +220,6 @@ def overlap_moment(k: int, d: ArrayLike) -> np.ndarray:
     """
     d = check_real("d", d)
     if np.any(d < 1):
-        raise ValueError(f"d must be >= 1, got {d!r}")
+        raise ValueError(f"d must be >= 1, got {shown(d)}")
     factors = [(2 * i + 1) / (d + 2 * i) for i in range(check_count("k", k, minimum=0))]
     return np.prod(np.broadcast_arrays(np.ones_like(d), *factors), axis=0)

@@ -16,9 +16,10 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import roots_legendre
+from numpy.polynomial import hermite_e
+from scipy.special import factorial, roots_legendre
 
-from onestep_lib._checks import check_vector
+from onestep_lib._checks import as_floats, check_callable, check_number, check_vector
 from onestep_lib._values import read_only
 
 __all__ = [
@@ -33,12 +34,18 @@ ScalarFunction = Callable[[np.ndarray], np.ndarray]
 _RANGE = 14.0
 _PANEL = 0.5
 _NODES = 16
+# Where more than _BEYOND of an average comes from the outermost unit of the range, it is taken over the
+# range in which the weight is a normal double.
+_WIDE = 37.0
+_BEYOND = 1e-15
 
 
 @lru_cache(maxsize=64)
-def _quadrature(kinks: tuple[float, ...], shift: float) -> tuple[np.ndarray, np.ndarray]:
-    panels = np.arange(-_RANGE, _RANGE + _PANEL / 2, _PANEL) + shift
-    inside = [kink for kink in kinks if abs(kink) < _RANGE]
+def _quadrature(
+    kinks: tuple[float, ...], shift: float, reach: float = _RANGE
+) -> tuple[np.ndarray, np.ndarray]:
+    panels = np.arange(-reach, reach + _PANEL / 2, _PANEL) + shift
+    inside = [kink for kink in kinks if abs(kink) < reach]
     edges = np.unique(np.concatenate([panels, inside]))
     points, weights = np.polynomial.legendre.leggauss(_NODES)
     half = np.diff(edges)[:, None] / 2
@@ -50,7 +57,8 @@ def _quadrature(kinks: tuple[float, ...], shift: float) -> tuple[np.ndarray, np.
 def gaussian_quadrature(kinks: Sequence[float] = (), shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     r"""Nodes and weights with :math:`\sum_i w_if(z_i)=\mathbb E f(Z)`, :math:`Z\sim N(0,1)`.
 
-    Composite Gauss-Legendre on [-14, 14], with a panel boundary at every kink or jump of f.
+    Composite Gauss-Legendre on [-14, 14], with a panel boundary at every kink or jump of f. What f does
+    beyond 14 is not seen: `gaussian_mean` looks whether that counts.
 
     Parameters
     ----------
@@ -62,26 +70,62 @@ def gaussian_quadrature(kinks: Sequence[float] = (), shift: float = 0.0) -> tupl
     Returns
     -------
     nodes, weights : ndarray, read-only
-        At least 12 digits for functions that are analytic between the kinks, of polynomial growth.
+        At least 12 digits for functions that are analytic between the kinks, if their average comes from
+        [-13, 13]: polynomials to degree 40.
     """
-    return _quadrature(tuple(check_vector("kinks", kinks).tolist()), float(shift))
+    return _quadrature(tuple(check_vector("kinks", kinks).tolist()), check_number("shift", shift))
 
 
 def gaussian_mean(function: ScalarFunction, kinks: Sequence[float] = ()) -> float:
     r"""Return :math:`\mathbb E f(Z)` for standard Gaussian Z; `kinks` as in `gaussian_quadrature`.
 
+    The range is [-14, 14], or [-37, 37] where that is not enough: at least 12 digits of E|f(Z)|.
+
     Raises
     ------
     ValueError
-        If the function returns NaN, an infinite value or an array of another shape.
+        If the function returns NaN, an infinite value or an array of another shape, or grows so fast that
+        its mean comes from beyond 36.
     """
-    nodes, weights = gaussian_quadrature(kinks)
-    return float(weights @ evaluate(function, nodes))
+    weights, values, _ = sampled(function, 0, kinks)
+    return float(weights @ values)
+
+
+def sampled(
+    function: ScalarFunction, order: int, kinks: Sequence[float]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""Return weights, f and He_0, ..., He_order on nodes that reach as far as the averages of f He_k need.
+
+    Raises
+    ------
+    ValueError
+        If no range in double precision does.
+    """
+    checked = tuple(check_vector("kinks", kinks).tolist())
+    check_callable("function", function, "a callable of an array")
+    scale = np.sqrt(factorial(np.arange(order + 1)))
+    for reach in (_RANGE, _WIDE):
+        nodes, weights = _quadrature(checked, 0.0, reach)
+        values, polynomials = evaluate(function, nodes), hermite_e.hermevander(nodes, order).T
+        outside = np.abs(nodes) > reach - 1
+        tails = np.abs(polynomials[:, outside]) @ np.abs(weights * values)[outside] / scale
+        # Coefficients are compared with the root of E f^2, which must be there; a mean with E|f|.
+        size, root = np.abs(values) @ weights, np.sqrt(weights) * values
+        if order:
+            size = np.linalg.norm(root)
+            tails = np.append(tails, np.linalg.norm(root[outside]) ** 2 / size if size else 0.0)
+        if tails.max() <= _BEYOND * size:
+            return weights, values, polynomials
+    raise ValueError(
+        f"function must have an average that comes from |Z| < {_WIDE - 1:g}: it grows too fast, "
+        f"{tails.max() / size:.1g} of it comes from beyond"
+    )
 
 
 def evaluate(function: ScalarFunction, points: np.ndarray, name: str = "function") -> np.ndarray:
     """Return function(points), or raise if the values are not finite or have another shape."""
-    values = np.asarray(function(points), dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+        values = as_floats(f"the values of {name}", function(points), "real numbers")
     if values.shape != points.shape:
         raise ValueError(
             f"{name} must return one value for each point: got shape {values.shape} for points of "

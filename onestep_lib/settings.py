@@ -40,6 +40,9 @@ from numpy.typing import ArrayLike
 from onestep_lib._checks import (
     check_choice,
     check_count,
+    check_flag,
+    check_instance,
+    check_items,
     check_nonnegative,
     check_number,
     check_path,
@@ -139,8 +142,6 @@ class Setting:
         fresh: bool = True,
         updates: int = 1,
     ) -> None:
-        if not isinstance(fresh, bool):
-            raise TypeError(f"fresh must be True or False, got {fresh!r}")
         fields = {
             "n": check_count("n", n),
             "d": check_count("d", d),
@@ -154,7 +155,7 @@ class Setting:
             "readout": check_choice("readout", readout, READOUTS),
             "inputs": check_choice("inputs", inputs, INPUTS),
             "output": check_choice("output", output, OUTPUTS),
-            "fresh": fresh,
+            "fresh": check_flag("fresh", fresh),
             "updates": check_count("updates", updates),
         }
         for name, value in fields.items():
@@ -191,6 +192,7 @@ class Setting:
         `stepped` says that the theory describes a step whatever the setting's step sizes. Penalties, steps
         and noise must have a size whose powers are numbers.
         """
+        stepped = check_flag("stepped", stepped)
         for name, value in (("ridge", self.ridge), ("step", self.step), ("noise", self.noise)):
             check_size(name, value)
         if self.inputs not in THEORY_INPUTS:
@@ -250,6 +252,10 @@ class Losses:
     @classmethod
     def from_steps(cls, each: Sequence[Losses], setting: Setting) -> Losses:
         """Join a theory's losses, one element a step size, each along the penalties of the setting."""
+        check_instance("setting", setting, Setting)
+        each = check_items("each", each, Losses)
+        if len(each) != setting.steps.size:
+            raise ValueError(f"each must hold {setting.steps.size} Losses, one a step size, got {len(each)}")
         rows = np.array([(one.train, one.test, one.objective) for one in each])
         values = np.moveaxis(rows, 0, 1).reshape(3, *setting.shape)
         train, test, objective = values if setting.shape else (float(value) for value in values)

@@ -271,7 +271,7 @@ WRONG = [
         r"coefficients must be a 1-D array, got shape \(1, 1\)",
     ),
     (lambda: h.hermite_to_monomial(151), ValueError, r"order must be an integer from 0 to 150, got 151"),
-    (lambda: h.monomial_to_hermite(-2), ValueError, r"order must be an integer >= 0, got -2"),
+    (lambda: h.monomial_to_hermite(-2), ValueError, r"order must be an integer from 0 to 150, got -2"),
     (lambda: h.hermite_coefficients(np.tanh, 151), ValueError, r"order must be an integer from 0 to 150"),
     (lambda: quadrature.gaussian_quadrature(0.0), ValueError, r"kinks must be a 1-D array, got shape \(\)"),
     (lambda: quadrature.gaussian_quadrature([np.inf]), ValueError, r"kinks must be finite, got \[inf\]"),
@@ -303,3 +303,63 @@ WRONG = [
 def test_wrong_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("degree", [30, 40, 50, 80, 100, 150])
+def test_means_of_high_powers(degree, deviation):
+    """E Z^p = (p - 1)!!, whose integrand peaks at sqrt(p), beyond 12 for p = 150."""
+    found, exact = quadrature.gaussian_mean(lambda z: z**degree), gaussian_moment(degree)
+    assert found == pytest.approx(exact, rel=1e-14)
+    deviation("quadrature.gaussian_mean", "exact moments, to degree 150", found, float(exact))
+
+
+@pytest.mark.parametrize("degree", [10, 40, 50, 100, 150])
+def test_coefficients_of_high_hermite_polynomials(degree):
+    """He_k has one coefficient, 1, and sqrt(k!) is the unit."""
+    found = h.hermite_coefficients(lambda z: h.hermite(degree, z)[degree], degree)
+    natural = found * np.sqrt(factorial(np.arange(degree + 1)) / factorial(degree))
+    np.testing.assert_allclose(natural, np.eye(degree + 1)[degree], atol=1e-14)
+
+
+@pytest.mark.parametrize("power", [40, 80])
+def test_coefficients_of_high_powers(power):
+    """z^p = sum_m p!/(2^m m! (p - 2m)!) He_{p - 2m}, in exact integers."""
+    exact = np.zeros(power + 1)
+    for m in range(power // 2 + 1):
+        below = 2**m * math.factorial(m) * math.factorial(power - 2 * m)
+        exact[power - 2 * m] = math.factorial(power) // below
+    unit = np.sqrt(factorial(np.arange(power + 1)) / gaussian_moment(2 * power))
+    found = h.hermite_coefficients(lambda z: z**power, power)
+    np.testing.assert_allclose(found * unit, exact * unit, atol=1e-14)
+
+
+@pytest.mark.parametrize("rate", [6.0, 10.0])
+def test_means_of_exponentials_beyond_the_first_range(rate):
+    """E exp(a Z) = exp(a^2/2) comes from around a."""
+    assert quadrature.gaussian_mean(lambda z: np.exp(rate * z)) == pytest.approx(math.exp(rate**2 / 2), rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda z: np.exp(0.499 * z**2), "function must have an average that comes from"),
+        (lambda z: np.exp(z**2), "function must return finite values, got inf"),
+        (lambda z: z + 0j, "the values of function must be real numbers"),
+        (lambda z: np.ma.array(z, mask=z > 0), "the values of function must not be a masked array"),
+        (lambda z: None, "the values of function must be real numbers"),
+    ],
+)
+def test_averages_that_do_not_converge_are_refused(function, message):
+    for average in (quadrature.gaussian_mean, lambda f: h.hermite_coefficients(f, 3)):
+        with pytest.raises((ValueError, TypeError), match=message):
+            average(function)
+
+
+def test_a_degree_of_any_integer_type():
+    found = h.hermite(np.int8(127), [0.5])
+    np.testing.assert_array_equal(found, h.hermite(127, [0.5]))
+
+
+def test_values_beyond_a_double_are_refused():
+    with pytest.raises(ValueError, match="order must be so small that"):
+        h.hermite(400, [10.0])

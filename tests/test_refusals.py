@@ -157,7 +157,7 @@ WRONG = {
     "power_basis: a string": (
         lambda: power_basis("2"),
         TypeError,
-        "level must be an integer >= 0, got '2'",
+        "level must be an integer from 0 to 150, got '2'",
     ),
     "power_basis: widening": (lambda: power_basis(2, -2), ValueError, "widening must be >= -1, got -2"),
     "spike_matrix: spike": (
@@ -177,7 +177,7 @@ WRONG = {
         TypeError,
         "network must be of the class SteppedNetwork, got Network",
     ),
-    "spike_error: level": (lambda: spike_error(STEPPED, X, 0), ValueError, "level must be an integer >= 1"),
+    "spike_error: level": (lambda: spike_error(STEPPED, X, 0), ValueError, "level must be an integer from 1"),
     "measured_outliers: kappa": (
         lambda: measured_outliers(F, KAPPA[:-1], 2, 2),
         ValueError,

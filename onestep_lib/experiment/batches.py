@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onestep_lib._checks import check_count, check_generator, check_unit_vector
+from onestep_lib._checks import check_count, check_generator, check_instance, check_unit_vector
 from onestep_lib.experiment.inputs import SAMPLERS
 from onestep_lib.settings import Setting
 
@@ -33,6 +33,7 @@ def sample_direction(d: int, rng: np.random.Generator) -> np.ndarray:
 
 def sample_inputs(setting: Setting, count: int, rng: np.random.Generator) -> np.ndarray:
     """Draw `count` inputs of the setting's distribution, shape (count, d)."""
+    check_instance("setting", setting, Setting)
     return SAMPLERS[setting.inputs](check_count("count", count), setting.d, check_generator(rng))
 
 
@@ -55,6 +56,7 @@ def sample_batch(
     X : ndarray, shape (count, d)
     y : ndarray, shape (count,)
     """
+    check_instance("setting", setting, Setting)
     direction = check_unit_vector("direction", direction, setting.d)
     X = sample_inputs(setting, count, rng)
     y = setting.target(X @ direction)

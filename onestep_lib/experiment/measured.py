@@ -20,16 +20,18 @@ from scipy.special import factorial
 
 from onestep_lib._checks import (
     check_count,
+    check_flag,
     check_instance,
     check_matrix,
     check_same_length,
     check_unit_vector,
     check_vector,
+    shown,
 )
 from onestep_lib.experiment.network import Network, feature_matrix
 from onestep_lib.experiment.spike_maps import spike_terms
 from onestep_lib.experiment.steps import SteppedNetwork
-from onestep_lib.hermite import hermite
+from onestep_lib.hermite import MAX_ORDER, hermite
 from onestep_lib.no_step.laws import Law
 from onestep_lib.small_step.gradient import Spike
 from onestep_lib.small_step.outliers import Outliers
@@ -167,7 +169,7 @@ def distribution_distance(eigenvalues: np.ndarray, law: Law) -> float:
     check_instance("law", law, Law)
     values = np.sort(check_vector("eigenvalues", eigenvalues))
     if not values.any():
-        raise ValueError(f"eigenvalues must not be empty or all 0, got {eigenvalues!r}")
+        raise ValueError(f"eigenvalues must not be empty or all 0, got {shown(eigenvalues)}")
     values = np.where(np.abs(values) < 1e-10 * np.abs(values).max(), 0.0, values)
     positive = values[values > 0]
     zeros = values.size - positive.size
@@ -192,8 +194,8 @@ def measured_outliers(F: np.ndarray, kappa: np.ndarray, count: int, level: int) 
     F = check_matrix("F", F)
     n = F.shape[0]
     kappa = check_vector("kappa", kappa, n)
-    check_count("level", level, minimum=0)
-    if check_count("count", count) > min(F.shape):
+    level, count = check_count("level", level, minimum=0), check_count("count", count)
+    if count > min(F.shape):
         raise ValueError(f"count must be at most min(n, N) = {min(F.shape)}, got {count}")
     left, singular, _ = np.linalg.svd(F, full_matrices=False)
     scale = np.sqrt(n * factorial(np.arange(level + 1)))
@@ -203,7 +205,7 @@ def measured_outliers(F: np.ndarray, kappa: np.ndarray, count: int, level: int) 
 
 def _remainder(network: SteppedNetwork, X: np.ndarray, level: int, widened: bool) -> np.ndarray:
     check_instance("network", network, SteppedNetwork)
-    check_count("level", level)
+    level, widened = check_count("level", level, 1, MAX_ORDER), check_flag("widened", widened)
     X = check_matrix("X", X, network.weights.shape[1])
     samples, neurons = spike_terms(network, X, level, widened)
     stepped = feature_matrix(network.weights, X, network.activation)

@@ -60,6 +60,7 @@ def feature_matrix(weights: np.ndarray, X: np.ndarray, sigma: Activation) -> np.
 
 def initial_network(setting: Setting, rng: np.random.Generator) -> Network:
     """Draw the network at initialisation (rows and readout as the setting says)."""
+    check_instance("setting", setting, Setting)
     check_generator(rng)
     weights = rng.standard_normal((setting.N, setting.d))
     if setting.rows == "gaussian":

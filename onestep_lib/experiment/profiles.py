@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_count, check_generator, check_vector
+from onestep_lib._checks import check_count, check_generator, check_instance, check_vector, shown
 from onestep_lib._threads import one_thread
 from onestep_lib._values import by_value
 from onestep_lib.experiment.batches import sample_inputs
@@ -70,12 +70,13 @@ def learned_profile(
     ValueError
         If the edges do not increase, or a bin stays empty.
     """
+    check_instance("setting", setting, Setting)
     check_generator(rng)
-    check_count("repeats", repeats, minimum=2)
-    check_count("test_size", test_size)
+    repeats = check_count("repeats", repeats, minimum=2)
+    test_size = check_count("test_size", test_size)
     edges = check_vector("edges", edges)
     if edges.size < 2 or np.any(np.diff(edges) <= 0):
-        raise ValueError(f"edges must be two or more increasing numbers, got {edges!r}")
+        raise ValueError(f"edges must be two or more increasing numbers, got {shown(edges)}")
     draws = np.stack([_one_profile(setting, child, edges, test_size) for child in rng.spawn(repeats)])
     error = draws.std(axis=0, ddof=1) / np.sqrt(repeats)
     return Profile((edges[:-1] + edges[1:]) / 2, draws.mean(axis=0), error)

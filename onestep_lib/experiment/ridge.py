@@ -7,6 +7,14 @@ The penalty is lambda n in the unnormalised form, see :mod:`onestep_lib.settings
 Gram matrices is diagonalised once; each penalty then costs a matrix-vector product (derived at
 :eq:`eq-primal-dual`, :eq:`eq-ridge-path`).
 
+**Rank.** A Gram matrix squares the singular values of F and keeps half of their digits. Where no penalty
+covers the loss, F itself is decomposed, at several times the cost. A direction counts as absent, at every
+penalty, where its singular value is below max(n, N) eps of the largest, with eps = 2.2e-16 (the rule of
+`numpy.linalg.lstsq`); `streamed_ridge_path`, which has only the Gram matrix, puts the bound at sqrt(n eps),
+5e-7 for n = 1000.
+
+A boolean matrix is one of indicators: True counts as 1.
+
 Functions
 ---------
 ridge_path                coefficients, losses and generalised cross-validation along a path
@@ -18,21 +26,24 @@ least_squares_inflation   what estimation costs least squares on Gaussian featur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigh, solve
+from scipy.linalg import eigh, svd
 
 from onestep_lib._checks import (
+    check_callable,
     check_count,
     check_matrix,
+    check_nonnegative,
     check_number,
     check_path,
     check_positive,
     check_same_length,
     check_vector,
+    shown,
 )
 from onestep_lib._values import by_value
 
@@ -44,6 +55,10 @@ __all__ = [
     "smoother",
     "streamed_ridge_path",
 ]
+
+# Where the smallest eigenvalue and the penalty are less than this part of the largest eigenvalue, rounding
+# leaves a Gram matrix fewer than about 6 digits of it.
+_GRAM = 1e-9
 
 
 @by_value
@@ -92,20 +107,21 @@ def ridge_path(F: np.ndarray, y: np.ndarray, ridges: ArrayLike) -> RidgePath:
     Raises
     ------
     ValueError, TypeError
-        If a shape does not fit or a penalty is negative.
+        If there is no sample or no feature, a shape does not fit or a penalty is negative.
     """
-    F = check_matrix("F", F)
-    y = check_vector("y", y)
-    check_same_length("y", y, "F", F)
+    F, y = _whole(F, y)
     n, width = F.shape
+    path = check_path("ridges", ridges)
+    penalty = n * np.atleast_1d(path)
+    values, vectors = _eigen(F.T @ F if width < n else F @ F.T, max(n, width))
+    if values[0] + penalty.min() <= _GRAM * values[-1]:
+        return _from_singular(F, y, path)
     if width < n:
-        return streamed_ridge_path(lambda: [(F, y)], ridges)
-    path, values, vectors = _one_path(ridges), *_eigen(F @ F.T, width)
-    inverse, missed = _filters(values, n * path)
+        return _from_gram(values, vectors, F.T @ y, [(F, y)], path, n)
     rotated = vectors.T @ y
-    scaled = inverse * rotated[:, None]
-    train = np.sum((missed * rotated[:, None]) ** 2, axis=0) / n
-    return _collect(ridges, n, F.T @ (vectors @ scaled), train, scaled, values, inverse, missed)
+    inverse, _ = _filters(values, penalty)
+    coefficients = F.T @ (vectors @ (inverse * rotated[:, None]))
+    return _collect(path, coefficients, values, inverse, *_losses(n, values, penalty, rotated))
 
 
 def streamed_ridge_path(
@@ -117,7 +133,7 @@ def streamed_ridge_path(
     ----------
     blocks : callable
         Returns an iterable of (F, y) blocks, the same at each of its two calls: the first pass sums the
-        Gram matrix (N by N), the second the residuals.
+        Gram matrix (N by N), the second the residuals (or joins the blocks, if n <= N).
     ridges : array_like, shape () or (L,)
         Penalties lambda >= 0.
 
@@ -128,33 +144,48 @@ def streamed_ridge_path(
     Raises
     ------
     TypeError, ValueError
-        If there is no sample, a block's shape does not fit, or a penalty is negative.
+        If there is no sample or no feature, a block's shape does not fit, or a penalty is negative.
     """
-    path = _one_path(ridges)
-    if not callable(blocks):
-        raise TypeError(f"blocks must be a callable that returns (F, y) blocks, got {blocks!r:.200}")
+    path = check_path("ridges", ridges)
+    check_callable("blocks", blocks, "a callable that returns (F, y) blocks")
     n, gram, projected = 0, np.zeros(()), np.zeros(())
-    for F, y in blocks():
-        _check_block(F, y, gram)
+    for F, y in _checked(blocks):
         n, gram, projected = n + y.size, gram + F.T @ F, projected + F.T @ y
-    if n == 0:
-        raise ValueError("blocks must hold at least one sample, got none")
-    values, vectors = _eigen(gram, n)
-    inverse, missed = _filters(values, n * path)
-    scaled = inverse * (vectors.T @ projected)[:, None]
-    coefficients = vectors @ scaled
-    train = sum(np.sum((y[:, None] - F @ coefficients) ** 2, axis=0) for F, y in blocks()) / n
-    return _collect(ridges, n, coefficients, train, scaled, values, inverse, missed)
+    if n == 0 or projected.size == 0:
+        raise ValueError(f"blocks must hold at least one {'feature' if n else 'sample'}, got none")
+    if n <= projected.size:
+        F, y = (np.concatenate(parts) for parts in zip(*_checked(blocks), strict=True))
+        return ridge_path(F, y, path)
+    return _from_gram(*_eigen(gram, n), projected, _checked(blocks), path, n)
 
 
-def _check_block(F: np.ndarray, y: np.ndarray, gram: np.ndarray) -> None:
-    """Raise unless a block fits to itself and to the Gram matrix of those before it."""
-    check_matrix("F", F, gram.shape[0] if gram.ndim else None)
-    check_same_length("y", check_vector("y", y), "F", F)
+def _samples(F: np.ndarray, y: np.ndarray, width: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return features (of the given width) and labels that fit to each other as float64 arrays, or raise."""
+    F = check_matrix("F", F, width, flags=True)
+    y = check_vector("y", y, flags=True)
+    check_same_length("y", y, "F", F)
+    return F, y
 
 
-def _one_path(ridges: ArrayLike) -> np.ndarray:
-    return np.atleast_1d(check_path("ridges", ridges))
+def _whole(F: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`_samples`, at least one."""
+    F, y = _samples(F, y)
+    if F.size == 0:
+        raise ValueError(f"F must hold at least one sample and one feature, got shape {F.shape}")
+    return F, y
+
+
+def _checked(
+    blocks: Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]],
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The blocks, each fitting to itself and to the first."""
+    width = None
+    for pair in blocks():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(f"blocks must hold pairs (F, y), got {shown(pair)}")
+        F, y = _samples(*pair, width)
+        width = F.shape[1]
+        yield F, y
 
 
 def _filters(values: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -164,36 +195,89 @@ def _filters(values: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.nd
     return inverse, np.where(total > 0, penalty * inverse, 1.0)
 
 
-def _collect(
-    ridges: ArrayLike,
+def _losses(
+    n: int, values: np.ndarray, penalty: np.ndarray, rotated: np.ndarray, outside: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Train and gcv, from the labels along the eigenvectors and their power outside of them."""
+    _, missed = _filters(values, penalty)
+    train = (outside + np.sum((missed * rotated[:, None]) ** 2, axis=0)) / n
+    if values.size < n:
+        return train, _gcv(n, values, missed, train)
+    # Both sides of train/(1 - tr S/n)^2 vanish where the fit interpolates; divided by the largest part that
+    # is missed, they do not.
+    total = values[:, None] + penalty
+    least = total.min(axis=0)
+    part = np.where(least > 0, least / np.where(total > 0, total, 1.0), total == 0)
+    return train, n * np.sum((part * rotated[:, None]) ** 2, axis=0) / np.sum(part, axis=0) ** 2
+
+
+def _gcv(n: int, values: np.ndarray, missed: np.ndarray, train: np.ndarray) -> np.ndarray:
+    """train/(1 - tr S/n)^2 for n > N, where neither vanishes."""
+    return train / ((n - values.size + missed.sum(axis=0)) / n) ** 2
+
+
+def _from_gram(
+    values: np.ndarray,
+    vectors: np.ndarray,
+    projected: np.ndarray,
+    blocks: Iterable[tuple[np.ndarray, np.ndarray]],
+    path: np.ndarray,
     n: int,
+) -> RidgePath:
+    """The path for n > N from F^T F and F^T y, which has no part along an absent direction."""
+    inverse, missed = _filters(values, n * np.atleast_1d(path))
+    along = np.where(values > 0, vectors.T @ projected, 0.0)
+    coefficients = vectors @ (inverse * along[:, None])
+    missing, train = n, np.zeros(coefficients.shape[1])
+    for F, y in blocks:
+        missing, train = missing - y.size, train + np.sum((y[:, None] - F @ coefficients) ** 2, axis=0) / n
+    if missing:
+        raise ValueError(f"blocks must return the same {n} samples at both calls, got {n - missing}")
+    return _collect(path, coefficients, values, inverse, train, _gcv(n, values, missed, train))
+
+
+def _from_singular(F: np.ndarray, y: np.ndarray, path: np.ndarray) -> RidgePath:
+    """The path from the singular values of F itself."""
+    n, width = F.shape
+    penalty = n * np.atleast_1d(path)
+    left, singular, right = _singular(F)
+    rotated, values = left.T @ y, singular**2
+    outside = float(np.sum((y - left @ rotated) ** 2)) if width < n else 0.0
+    inverse, _ = _filters(values, penalty)
+    coefficients = right.T @ (singular[:, None] * inverse * rotated[:, None])
+    return _collect(path, coefficients, values, inverse, *_losses(n, values, penalty, rotated, outside))
+
+
+def _collect(
+    path: np.ndarray,
     coefficients: np.ndarray,
-    train: np.ndarray,
-    scaled: np.ndarray,
     values: np.ndarray,
     inverse: np.ndarray,
-    missed: np.ndarray,
+    train: np.ndarray,
+    gcv: np.ndarray,
 ) -> RidgePath:
-    unfitted = n - values.size + missed.sum(axis=0)
-    norms = np.sum(scaled**2, axis=0), np.sum(inverse, axis=0) ** 2
-    # Both sides of train/(1 - tr S/n)^2 vanish where the fit interpolates; their ratio does not.
-    top, bottom = np.where(unfitted > 0, (train, (unfitted / n) ** 2), (n * norms[0], norms[1]))
-    objective = train + np.asarray(ridges) * np.sum(coefficients**2, axis=0)
-    shape = np.shape(ridges)
+    objective = train + path * np.sum(coefficients**2, axis=0)
     return RidgePath(
-        coefficients.reshape(coefficients.shape[0], *shape),
-        train.reshape(shape),
-        objective.reshape(shape),
-        (values @ inverse).reshape(shape),
-        (top / bottom).reshape(shape),
+        coefficients.reshape(coefficients.shape[0], *path.shape),
+        train.reshape(path.shape),
+        objective.reshape(path.shape),
+        (values @ inverse).reshape(path.shape),
+        gcv.reshape(path.shape),
     )
 
 
 def _eigen(gram: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues and eigenvectors; what a Gram matrix cannot tell from zero is set to zero."""
+    """Eigenvalues, ascending, and vectors; what a Gram matrix cannot tell from zero is set to zero."""
     values, vectors = eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
     floor = values[-1] * size * np.finfo(float).eps
     return np.where(values > floor, values, 0.0), vectors
+
+
+def _singular(F: np.ndarray, complete: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The singular value decomposition, absent directions set to zero (see the module)."""
+    left, singular, right = svd(F, full_matrices=complete, check_finite=False)
+    floor = singular[0] * max(F.shape) * np.finfo(float).eps
+    return left, np.where(singular > floor, singular, 0.0), right
 
 
 def smoother(F: np.ndarray, ridge: float) -> np.ndarray:
@@ -210,12 +294,12 @@ def smoother(F: np.ndarray, ridge: float) -> np.ndarray:
     ValueError, TypeError
         If F is not a matrix or the penalty is not one positive number.
     """
-    F = check_matrix("F", F)
+    F = check_matrix("F", F, flags=True)
+    if F.size == 0:
+        raise ValueError(f"F must hold at least one sample and one feature, got shape {F.shape}")
     penalty = F.shape[0] * check_number("ridge", ridge, check_positive)
-    if F.shape[1] <= F.shape[0]:
-        return F @ solve(F.T @ F + penalty * np.eye(F.shape[1]), F.T, assume_a="pos")
-    gram = F @ F.T
-    return solve(gram + penalty * np.eye(F.shape[0]), gram, assume_a="pos")
+    left, singular, _ = _singular(F)
+    return (left * (singular**2 / (singular**2 + penalty))) @ left.T
 
 
 def leave_one_out(F: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
@@ -225,24 +309,42 @@ def leave_one_out(F: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
 
     .. math:: y_i-f^{(-i)}_i=\frac{y_i-(Sy)_i}{1-S_{ii}},
 
-    where the fit without sample i keeps the penalty lambda n of all n samples. S is `smoother`'s.
+    where the fit without sample i keeps the penalty lambda n of all n samples. S is `smoother`'s. Neither
+    difference is taken: with :math:`F=U\,\mathrm{diag}(s)V^\top`, :math:`u_i` the i-th row of the complete U
+    and s = 0 in its further columns,
+
+    .. math:: y_i-(Sy)_i=\sum_ku_{ik}\frac{\lambda n}{s_k^2+\lambda n}(U^\top y)_k,\qquad
+              1-S_{ii}=\sum_ku_{ik}^2\frac{\lambda n}{s_k^2+\lambda n},
+
+    and where the sample has no part in the columns with s = 0, the factor lambda n is left out of both. For
+    N >= n and full rank it is :math:`(G^{-1}y)_i/(G^{-1})_{ii}`, :math:`G=FF^\top+\lambda nI`.
 
     Parameters
     ----------
     F : ndarray, shape (n, N)
     y : ndarray, shape (n,)
     ridge : float
-        The penalty lambda > 0, in the normalisation of :mod:`onestep_lib.settings`.
+        The penalty lambda >= 0, in the normalisation of :mod:`onestep_lib.settings`. At 0 the fits are the
+        least-squares solutions of smallest norm (ranks as the module says).
 
     Raises
     ------
     ValueError, TypeError
-        If a shape does not fit or the penalty is not one positive number.
+        If there is no sample or no feature, a shape does not fit, or the penalty is not one number >= 0.
     """
-    y = check_vector("y", y)
-    S = smoother(F, ridge)
-    check_same_length("y", y, "F", S)
-    return (y - S @ y) / (1 - np.diag(S))
+    F, y = _whole(F, y)
+    n, width = F.shape
+    penalty = n * check_number("ridge", ridge, check_nonnegative)
+    left, singular, _ = _singular(F, complete=n > width)
+    present = np.flatnonzero(singular)
+    range_ = left[:, present]
+    null = np.delete(left, present, axis=1)
+    part = 1 / (singular[present] ** 2 + penalty)
+    top, bottom = range_ @ (part * (range_.T @ y)), range_**2 @ part
+    free = np.sum(null**2, axis=1)
+    inside = free <= (n * np.finfo(float).eps) ** 2
+    top = np.where(inside, top, null @ (null.T @ y) + penalty * top)
+    return top / np.where(inside, bottom, free + penalty * bottom)
 
 
 def least_squares_inflation(n: int, width: int) -> float:
@@ -257,8 +359,8 @@ def least_squares_inflation(n: int, width: int) -> float:
     ValueError, TypeError
         If width or n is not a positive integer, or width >= n - 1, where the expectation is infinite.
     """
-    check_count("width", width)
-    check_count("n", n)
+    width = check_count("width", width)
+    n = check_count("n", n)
     if width >= n - 1:
         raise ValueError(f"width must be < n - 1 = {n - 1} for a finite expectation, got {width}")
     return (n - 1) / (n - width - 1)

@@ -17,7 +17,7 @@ from copy import deepcopy
 
 import numpy as np
 
-from onestep_lib._checks import check_count, check_generator
+from onestep_lib._checks import check_count, check_flag, check_generator, check_instance, shown
 from onestep_lib._threads import one_thread
 from onestep_lib.experiment.batches import sample_batch, sample_direction, sample_inputs
 from onestep_lib.experiment.feature_maps import FeatureMap, require_covered
@@ -77,9 +77,10 @@ def simulate(
     from joblib import Parallel, delayed
     from tqdm.auto import tqdm
 
+    check_instance("setting", setting, Setting)
     check_generator(rng)
-    check_count("repeats", repeats, minimum=2)
-    check_count("jobs", jobs)
+    progress = check_flag("progress", progress)
+    repeats, jobs = check_count("repeats", repeats, minimum=2), check_count("jobs", jobs)
     feature_map = _feature_map(features, setting)
     size = max(2000, 2 * setting.n) if test_size is None else check_count("test_size", test_size)
     tasks = (delayed(_repeat)(setting, child, feature_map, size) for child in rng.spawn(repeats))
@@ -96,9 +97,10 @@ def simulate_spectrum(
 
     For N < n they are those of F^T F/n, and n - N zeros.
     """
+    check_instance("setting", setting, Setting)
     check_generator(rng)
     if setting.steps.ndim:
-        raise ValueError(f"step must be one number for a spectrum, got {setting.step!r}")
+        raise ValueError(f"step must be one number for a spectrum, got {shown(setting.step)}")
     streams = Draws(setting, rng)
     network = next(streams.networks())
     feature_map, X = _feature_map(features, setting), streams.ridge_batch[0]
@@ -122,7 +124,8 @@ def _blocks(count: int, width: int) -> list[slice]:
 def _feature_map(features: str | FeatureMap, setting: Setting) -> FeatureMap:
     if not callable(features) and not (isinstance(features, str) and features in FEATURE_MAPS):
         raise ValueError(
-            f"features must be one of {', '.join(map(repr, FEATURE_MAPS))} or a feature map, got {features!r}"
+            f"features must be one of {', '.join(map(repr, FEATURE_MAPS))} or a feature map, "
+            f"got {shown(features)}"
         )
     feature_map = features if callable(features) else FEATURE_MAPS[features]
     require_covered(feature_map, setting)
@@ -135,6 +138,8 @@ class Draws:
     def __init__(self, setting: Setting, rng: np.random.Generator) -> None:
         # One stream a purpose: changing one of them (a longer test set, a larger step) leaves the
         # others as they were.
+        check_generator(rng)
+        check_instance("setting", setting, Setting)
         direction, self._network, self._gradient, ridge, self.test, self.noise = rng.spawn(6)
         self.setting = setting
         self.direction = sample_direction(setting.d, direction)

@@ -15,11 +15,11 @@ from functools import partial
 import numpy as np
 from scipy.special import factorial
 
-from onestep_lib._checks import check_count
+from onestep_lib._checks import check_count, check_flag
 from onestep_lib.experiment.feature_maps import FeatureMap, one_step_map
 from onestep_lib.experiment.network import Network, feature_matrix
 from onestep_lib.experiment.steps import SteppedNetwork
-from onestep_lib.hermite import hermite
+from onestep_lib.hermite import MAX_ORDER, hermite
 from onestep_lib.small_step.spikes import ABSENT, SPIKED_OUTPUTS, power_basis
 
 __all__ = [
@@ -48,7 +48,10 @@ def measured_widening(network: SteppedNetwork) -> float:
     along = (network.activation.c1 * network.step) ** 2 * (network.direction @ network.direction)
     if along == 0:
         return 0.0
-    return float(weight @ (length - start) / (along * weight @ weight)) - 1
+    widening = float(weight @ (length - start) / (along * weight @ weight)) - 1
+    if widening < -1:
+        raise ValueError(f"widened must be False where a step shortens the rows (q = {widening:.3g} < -1)")
+    return widening
 
 
 def spike_terms(
@@ -84,7 +87,8 @@ def spike_features(level: int, widened: bool = False) -> FeatureMap:
     widened : bool
         Use the spikes of the exact step, with the widening q measured on the rows of the draw.
     """
-    return one_step_map(partial(_spiked, level=check_count("level", level), widened=widened), SPIKED_OUTPUTS)
+    level, widened = check_count("level", level, 1, MAX_ORDER), check_flag("widened", widened)
+    return one_step_map(partial(_spiked, level=level, widened=widened), SPIKED_OUTPUTS)
 
 
 def _infinitely_spiked(
@@ -123,6 +127,5 @@ def infinite_spike_features(level: int, widened: bool = False) -> FeatureMap:
     level, widened
         As in `spike_features`.
     """
-    return one_step_map(
-        partial(_infinitely_spiked, level=check_count("level", level), widened=widened), SPIKED_OUTPUTS
-    )
+    level, widened = check_count("level", level, 1, MAX_ORDER), check_flag("widened", widened)
+    return one_step_map(partial(_infinitely_spiked, level=level, widened=widened), SPIKED_OUTPUTS)

@@ -76,7 +76,7 @@ class SteppedNetwork(Network):
         check_instance("initial", self.initial, Network)
         direction = check_vector("direction", self.direction, self.weights.shape[1])
         object.__setattr__(self, "direction", direction)
-        check_number("step", self.step, check_nonnegative)
+        object.__setattr__(self, "step", check_number("step", self.step, check_nonnegative))
 
 
 def gradient_direction(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
@@ -201,7 +201,7 @@ def gradient_steps(
     The readout stays as it is. For ``output="centred"`` the network's output is that of its weights minus
     that of the initial ones, so that the residual of step k is :math:`y-(f_k-f_0)`.
     """
-    check_count("updates", updates)
+    updates = check_count("updates", updates)
     check_choice("output", output, OUTPUTS)
     check_instance("network", network, Network)
     initial = feature_matrix(network.weights, X, network.activation) @ network.readout

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onestep_lib._checks import check_generator, check_matrix
+from onestep_lib._checks import check_generator, check_instance, check_matrix, shown
 from onestep_lib.experiment.feature_maps import FeatureMap, one_step_map
 from onestep_lib.experiment.network import Network, feature_matrix
 from onestep_lib.experiment.spike_maps import infinite_spike_features, spike_features
@@ -58,6 +58,7 @@ def conditional_gaussian_features(network: Network, X: np.ndarray, rng: np.rando
     # Imported where it is used: 4 % of the time of `import onestep_lib`.
     from scipy.interpolate import CubicSpline
 
+    check_instance("network", network, Network)
     sigma, X = network.activation, check_matrix("X", X, network.weights.shape[1])
     check_generator(rng)
     kappa, spikes, bulk = _split(network, X)
@@ -79,7 +80,7 @@ def _split(network: Network, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.
         return np.zeros(X.shape[0]), np.zeros(network.readout.size), network.weights
     sigma, size = network.activation, float(np.linalg.norm(network.direction))
     if sigma.derivative is None:
-        raise ValueError(f"activation must have a derivative, got {sigma.name!r}")
+        raise ValueError(f"activation must have a derivative, got {shown(sigma.name)}")
     v = network.direction / size
     spikes = network.step * gaussian_mean(sigma.derivative, sigma.kinks) * size * network.readout
     return X @ v, spikes, network.weights - np.multiply.outer(spikes, v)
@@ -87,6 +88,7 @@ def _split(network: Network, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.
 
 def network_features(network: Network, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     r"""Return :math:`\sigma(XW^\top)`; `rng` is not used."""
+    check_instance("network", network, Network)
     return feature_matrix(network.weights, X, network.activation)
 
 
@@ -97,6 +99,7 @@ def gaussian_equivalent_features(network: Network, X: np.ndarray, rng: np.random
     power of everything else (:eq:`eq-ge-surrogate`; Moniri et al., arXiv 2310.07891,
     section 2).
     """
+    check_instance("network", network, Network)
     sigma = network.activation
     X = check_matrix("X", X, network.weights.shape[1])
     noise = check_generator(rng).standard_normal((X.shape[0], network.weights.shape[0]))

@@ -38,6 +38,7 @@ from joblib import Parallel, delayed, parallel_config
 from tqdm.auto import tqdm
 
 from onestep_lib._cache import kept, library_version
+from onestep_lib._checks import check_count, check_instance, check_real, shown
 from onestep_lib._files import replace_file
 from onestep_lib.activations import Activation
 from onestep_lib.experiment.simulation import simulate
@@ -104,6 +105,9 @@ def _mixed_slope(x: np.ndarray) -> np.ndarray:
 
 def sweep_setting(case: dict[str, Any]) -> Setting:
     """Return the setting of a case; its first step size is 0, and several updates share a step size."""
+    check_instance("case", case, dict)
+    if missing := {"n", "d", "N", "activation", "exponents"} - set(case):
+        raise ValueError(f"case must hold {', '.join(sorted(missing))} too, got {shown(case)}")
     fields = {key: value for key, value in case.items() if key not in ("exponents", "repeats", "seed")}
     if fields["activation"] == "mixed":
         fields["activation"] = Activation("mixed", _mixed, (), _mixed_slope)
@@ -113,8 +117,11 @@ def sweep_setting(case: dict[str, Any]) -> Setting:
 
 def sweep_chunk(case: dict[str, Any], chunk: int) -> np.ndarray:
     """Simulate chunk k of a case: shape (10, 3, step sizes), order train, test, objective."""
-    rng = np.random.default_rng([case["seed"], chunk])
-    return np.asarray(simulate(sweep_setting(case), rng, CHUNK).draws)
+    setting = sweep_setting(case)
+    if "seed" not in case:
+        raise ValueError(f"case must hold a seed, got {shown(case)}")
+    rng = np.random.default_rng([case["seed"], check_count("chunk", chunk, minimum=0)])
+    return np.asarray(simulate(setting, rng, CHUNK).draws)
 
 
 def _kept_chunk(version: str, case: dict[str, Any], chunk: int) -> np.ndarray:
@@ -125,6 +132,10 @@ def _kept_chunk(version: str, case: dict[str, Any], chunk: int) -> np.ndarray:
 
 def sweep_row(case: dict[str, Any], draws: np.ndarray) -> dict[str, Any]:
     """Return a case's entry of the table from its draws."""
+    check_instance("case", case, dict)
+    draws = check_real("draws", draws)
+    if draws.ndim != 3 or draws.shape[0] < 2 or draws.shape[1] != len(LOSSES) or draws.shape[2] == 0:
+        raise ValueError(f"draws must have the shape (2 or more, 3, step sizes), got {draws.shape}")
     levels, changes = draws[:, :, 0], draws[:, :, 1:] - draws[:, :, :1]
     row: dict[str, Any] = {**case, "level": {}, "change": {}}
     for key, level, change in zip(LOSSES, levels.T, np.moveaxis(changes, 1, 0), strict=True):

@@ -31,7 +31,7 @@ from importlib import resources
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_choice
+from onestep_lib._checks import check_choice, check_items, check_text, shown
 from onestep_lib._values import by_value
 from onestep_lib.figures import svg
 from onestep_lib.figures.look import COLOURS, DARK_COLOURS
@@ -79,13 +79,16 @@ class Panel:
     title: str = ""
 
     def __post_init__(self) -> None:
-        for item in self.series:
-            if not isinstance(item, Series):
-                raise TypeError(f"series must hold Line, Dots, Bars, VLine or HLine, got {item!r}")
+        series = check_items("series", self.series, Series, "Line, Dots, Bars, VLine or HLine")
+        object.__setattr__(self, "series", series)
+        for name in ("x_label", "y_label", "title", "alt"):
+            check_text(name, getattr(self, name))
+        if not series and (self.x_limits is None or self.y_limits is None):
+            raise ValueError("series must hold at least one, or both limits be given, got none")
         check_choice("x_scale", self.x_scale, ("linear", "log"))
         check_choice("y_scale", self.y_scale, ("linear", "log"))
         if not self.alt.strip():
-            raise ValueError(f"alt must describe the panel in words, got {self.alt!r}")
+            raise ValueError(f"alt must describe the panel in words, got {shown(self.alt)}")
         _ = self.x_axis, self.y_axis
 
     @cached_property
@@ -120,6 +123,13 @@ class Panel:
         return marks
 
 
+def _holds_texts(values: object) -> bool:
+    """Whether these are strings, alone, in an array or in nested sequences."""
+    if isinstance(values, list | tuple):
+        return len(values) > 0 and all(map(_holds_texts, values))
+    return isinstance(values, str) or (isinstance(values, np.ndarray) and values.dtype.kind == "U")
+
+
 @by_value
 @dataclass(frozen=True)
 class Readout:
@@ -130,13 +140,21 @@ class Readout:
     sliders: str | Sequence[str] = ()
     format: str = "{:.3g}"
 
+    def __post_init__(self) -> None:
+        check_text("label", self.label)
+        check_text("format", self.format)
+        names = (self.sliders,) if isinstance(self.sliders, str) else self.sliders
+        object.__setattr__(self, "sliders", check_items("sliders", names, str, "names"))
+        if not _holds_texts(self.values):
+            object.__setattr__(self, "values", numbers("values", self.values))
+
     def texts(self, sliders: Sequence[Slider]) -> tuple[np.ndarray, tuple[int, ...]]:
         """Formatted values and the indices of the sliders they follow."""
         follow, sizes = _followed(self.sliders, sliders)
         values = np.asarray(self.values)
         if values.shape != sizes:
             raise ValueError(
-                f"values of the readout {self.label!r} must have shape {sizes}, got {values.shape}"
+                f"values of the readout {shown(self.label)} must have shape {sizes}, got {values.shape}"
             )
         texts = [value_text(value, self.format) for value in values.ravel().tolist()]
         return np.array(texts).reshape(sizes), follow
@@ -170,6 +188,10 @@ class Explorer:
     caption: str = ""
 
     def __post_init__(self) -> None:
+        for name, kind in {"sliders": Slider, "panels": Panel, "readouts": Readout}.items():
+            object.__setattr__(self, name, check_items(name, getattr(self, name), kind))
+        for name in ("title", "caption"):
+            check_text(name, getattr(self, name))
         names = [slider.name for slider in self.sliders]
         if not names or len(set(names)) < len(names):
             raise ValueError(f"sliders must be one or more, of different names, got {names}")
@@ -178,7 +200,7 @@ class Explorer:
         size = len(self._html.encode())
         if size > MAX_BYTES:
             raise ValueError(
-                f"the explorer {self.title!r} takes {size} bytes, more than {MAX_BYTES}: "
+                f"the explorer {shown(self.title)} takes {size} bytes, more than {MAX_BYTES}: "
                 "give the sliders fewer values or the curves fewer points"
             )
 
@@ -264,7 +286,8 @@ def _placed(
         return Column(axis.positions(values))
     if values.shape[:-1] != sizes:
         raise ValueError(
-            f"{name} varies over shape {values.shape[:-1]}, but its sliders {names!r} have {sizes} positions"
+            f"{name} varies over shape {values.shape[:-1]}, but its sliders {shown(names)} have {sizes} "
+            "positions"
         )
     return Column(axis.positions(values), follow)
 
@@ -273,9 +296,12 @@ def _limits(
     name: str, given: tuple[float, float] | None, scale: str, values: np.ndarray
 ) -> tuple[float, float]:
     if given is not None:
-        low, high = numbers(name, given)
-        if not low < high or (scale == "log" and low <= 0):
-            raise ValueError(f"{name} must increase (on a log scale from above 0), got {given!r}")
+        limits = numbers(name, given)
+        if limits.shape != (2,):
+            raise ValueError(f"{name} must be a pair (low, high), got {shown(given)}")
+        low, high = limits
+        if not (np.isfinite(limits).all() and low < high) or (scale == "log" and low <= 0):
+            raise ValueError(f"{name} must increase (on a log scale from above 0), got {shown(given)}")
         return float(low), float(high)
     drawn = values[np.isfinite(values) & ((scale == "linear") | (values > 0))]
     if drawn.size == 0:

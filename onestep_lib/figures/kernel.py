@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
+from onestep_lib._checks import check_callable, check_items, check_text, shown
 from onestep_lib._values import by_value
 from onestep_lib.figures.plotting import picture as as_picture
 from onestep_lib.figures.sliders import Slider, value_text
@@ -63,11 +64,15 @@ def live(
         ``<span class="onestep-binder"></span>`` where the website puts its way to a kernel. No
         widget state is made then, so that no page loads the widget manager for it.
     """
-    if not alt.strip():
-        raise ValueError(f"alt must describe the figure in words, got {alt!r}")
+    check_callable("run", run)
+    sliders = check_items("sliders", sliders, Slider)
+    if not check_text("alt", alt).strip():
+        raise ValueError(f"alt must describe the figure in words, got {shown(alt)}")
     _check_arguments(run, sliders)
     values = {slider.name: slider.values[slider.start] for slider in sliders}
     last = _last_frame(run, values) if static is None else static
+    if static is not None and not isinstance(static, Figure) and not hasattr(static, "_repr_html_"):
+        raise TypeError(f"static must be a matplotlib figure or an object with HTML, got {shown(static)}")
     first = _picture_html(last, alt, sliders, values)
     if not _has_kernel():
         return StillFigure(_still_html(first, sliders, values))
@@ -110,7 +115,7 @@ def _picture_html(picture: Picture, alt: str, sliders: Sequence[Slider], values:
     if isinstance(picture, Figure):
         picture = as_picture(picture, alt=f"{alt} ({_values_text(sliders, values)})")
     if not hasattr(picture, "_repr_html_"):
-        raise TypeError(f"run must draw a matplotlib figure or an object with HTML, got {picture!r}")
+        raise TypeError(f"run must draw a matplotlib figure or an object with HTML, got {shown(picture)}")
     return picture._repr_html_()
 
 

@@ -23,7 +23,18 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_choice, check_count, check_real
+from onestep_lib._checks import (
+    as_floats,
+    check_choice,
+    check_count,
+    check_instance,
+    check_items,
+    check_positive,
+    check_real,
+    check_text,
+    check_vector,
+    shown,
+)
 from onestep_lib._values import by_value
 from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, ERROR_BARS, MARKERS
 
@@ -105,6 +116,8 @@ def figure(
         One Axes, or an array of them.
     """
     rows, columns = check_count("rows", rows), check_count("columns", columns)
+    if size is not None:
+        size = check_positive("size", check_vector("size", size, 2)).tolist()
     width, height = PANEL_SIZE
     default = (width * (1 if columns == 1 else 0.72 * columns), height * rows)
     with _styled():
@@ -146,6 +159,8 @@ def theory_and_simulation(
     -------
     The line and the error-bar container.
     """
+    check_instance("ax", ax, Axes)
+    check_text("label", label)
     check_choice("colour", colour, COLOURS)
     check_choice("dash", dash, DASHES)
     check_choice("marker", marker, MARKERS)
@@ -153,8 +168,11 @@ def theory_and_simulation(
     if not x.shape == mean.shape == se.shape:
         raise ValueError(f"x, mean, se must have one shape, got {x.shape}, {mean.shape}, {se.shape}")
     if np.any(se < 0):
-        raise ValueError(f"se must be >= 0, got {se!r}")
-    grid = x if x_theory is None else x_theory
+        raise ValueError(f"se must be >= 0, got {shown(se)}")
+    on, given = ("x", x) if x_theory is None else ("x_theory", x_theory)
+    grid, theory = as_floats(on, given, "numbers"), as_floats("theory", theory, "numbers")
+    if theory.shape != grid.shape:
+        raise ValueError(f"theory and {on} must have one shape, got {theory.shape} and {grid.shape}")
     (line,) = ax.plot(grid, theory, color=COLOURS[colour], linestyle=_linestyle(dash), label=label)
     dots = ax.errorbar(
         x,
@@ -175,6 +193,7 @@ def legend(ax: Axes, **options: Any) -> Legend:
 
     `options` are those of `matplotlib.axes.Axes.legend`, such as loc.
     """
+    check_instance("ax", ax, Axes)
     dots = {container.get_label(): container for container in ax.containers}
     handles, labels = ax.get_legend_handles_labels()
     pairs: list[Any] = [
@@ -202,11 +221,22 @@ def histogram_and_density(
     A point mass (eigenvalues that are exactly zero, say) belongs to neither: leave it out of
     `samples` and scale `density` to the mass that is left.
     """
+    check_instance("ax", ax, Axes)
+    check_text("label", label)
     check_choice("colour", colour, COLOURS)
+    samples = check_real("samples", samples).ravel()
+    if samples.size == 0:
+        raise ValueError("samples must hold at least one number, got none")
+    grid, curve = as_floats("x", x, "numbers"), as_floats("density", density, "numbers")
+    if grid.shape != curve.shape or grid.ndim != 1:
+        raise ValueError(
+            f"x and density must be 1-D and of one length, got shapes {grid.shape} and {curve.shape}"
+        )
+    edges = _bins(samples, bins)
     start = f"{label}, " if label else ""
     _, _, bars = ax.hist(
-        check_real("samples", samples).ravel(),
-        bins=bins,
+        samples,
+        bins=edges,
         density=True,
         color=COLOURS[colour],
         alpha=0.35,
@@ -214,8 +244,22 @@ def histogram_and_density(
         linewidth=0.4,
         label=f"{start}simulation",
     )
-    (line,) = ax.plot(x, density, color=COLOURS["ink"], label=f"{start}theory")
+    (line,) = ax.plot(grid, curve, color=COLOURS["ink"], label=f"{start}theory")
     return bars, line
+
+
+def _bins(samples: np.ndarray, bins: int | Sequence[float]) -> list[float]:
+    """The edges of so many bins over the samples, or the increasing edges that are given."""
+    if isinstance(bins, Sequence | np.ndarray):
+        edges = check_vector("bins", bins)
+    else:
+        count = check_count("bins", bins, 1, 10_000)
+        low, high = samples.min(), samples.max()
+        room = max(0.5, abs(high) / 2) if high == low else 0.0
+        edges = np.linspace(low - room, high + room, count + 1)
+    if edges.size < 2 or np.any(np.diff(edges) <= 0):
+        raise ValueError(f"bins must be so few that they differ, or increasing edges, got {shown(bins)}")
+    return edges.tolist()
 
 
 def gap_table(rows: Iterable[tuple[str, float, float, float]], *, title: str = "") -> str:
@@ -238,6 +282,10 @@ def gap_table(rows: Iterable[tuple[str, float, float, float]], *, title: str = "
     ValueError
         If a number is not finite or a standard error is not positive.
     """
+    check_text("title", title)
+    rows = check_items("rows", rows, (tuple, list), "(name, theory, simulation, s.e.)")
+    if not all(len(row) == 4 for row in rows):
+        raise ValueError(f"rows must hold (name, theory, simulation, s.e.) only, got {shown(rows)}")
     table = [_gap_row(*row) for row in rows]
     if not table:
         raise ValueError("rows must hold at least one row, got none")
@@ -255,9 +303,9 @@ def gap_table(rows: Iterable[tuple[str, float, float, float]], *, title: str = "
 def _gap_row(
     name: str, theory: float, simulation: float, se: float
 ) -> tuple[str, float, float, float, float]:
-    numbers = check_real(f"the row {name!r}", (theory, simulation, se))
+    numbers = check_real(f"the row {shown(name)}", (theory, simulation, se))
     if numbers.shape != (3,) or numbers[2] <= 0:
-        raise ValueError(f"the row {name!r} must have a standard error > 0, got {se!r}")
+        raise ValueError(f"the row {shown(name)} must have a standard error > 0, got {shown(se)}")
     theory, simulation, se = (float(number) for number in numbers)
     gap = round((simulation - theory) / se, 1) + 0.0  # -0.0 would print as "-0.0"
     return name, theory, simulation, se, gap
@@ -302,8 +350,9 @@ class Picture:
 
 def picture(drawn: Figure, *, alt: str) -> Picture:
     """Turn a figure into an image that carries its alternative text, and close the figure."""
-    if not alt.strip():
-        raise ValueError(f"alt must describe the figure in words, got {alt!r}")
+    check_instance("drawn", drawn, Figure)
+    if not check_text("alt", alt).strip():
+        raise ValueError(f"alt must describe the figure in words, got {shown(alt)}")
     buffer = io.BytesIO()
     drawn.savefig(buffer, format="png", dpi=165, facecolor="none")
     plt.close(drawn)

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_choice
+from onestep_lib._checks import as_floats, check_choice, check_items, check_text, shown
 from onestep_lib._values import by_value
 from onestep_lib.figures import svg
 from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, ERROR_BARS
@@ -86,7 +86,10 @@ class Series:
     sample: ClassVar[dict[str, tuple[int, ...]]] = {"x": (40, 640), "y": (160, 160)}
 
     def __post_init__(self) -> None:
-        if self.colour:
+        check_text("label", self.label)
+        names = (self.sliders,) if isinstance(self.sliders, str) else self.sliders
+        object.__setattr__(self, "sliders", check_items("sliders", names, str, "names"))
+        if check_text("colour", self.colour):
             check_choice("colour", self.colour, COLOURS)
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -122,7 +125,7 @@ class Line(Series):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_points(self.columns(), "x", "y")
-        if self.dash:
+        if check_text("dash", self.dash):
             check_choice("dash", self.dash, DASHES)
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -151,8 +154,8 @@ class Dots(Series):
         super().__post_init__()
         _check_points(self.columns(), "x", "y")
         if self.se is not None and np.any(numbers("se", self.se) < 0):
-            raise ValueError(f"se must be >= 0, got {self.se!r}")
-        if self.marker:
+            raise ValueError(f"se must be >= 0, got {shown(self.se)}")
+        if check_text("marker", self.marker):
             check_choice("marker", self.marker, svg.MARKER_PATHS)
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -161,7 +164,7 @@ class Dots(Series):
             return columns
         reach = ERROR_BARS * numbers("se", self.se)
         if reach.shape != columns["y"].shape:
-            raise ValueError(f"se has shape {reach.shape}, but y has {columns['y'].shape}")
+            raise ValueError(f"se must have the shape of y, got {reach.shape} and {columns['y'].shape}")
         return columns | {"low": columns["y"] - reach, "high": columns["y"] + reach}
 
     def marks(self, placed: dict[str, Column], y: svg.Axis, order: int) -> list[Mark]:
@@ -188,9 +191,11 @@ class Bars(Series):
     def __post_init__(self) -> None:
         super().__post_init__()
         columns = self.columns()
+        if columns["heights"].ndim == 0:
+            raise ValueError(f"heights must have one value a bar, got {shown(self.heights)}")
         edges, bars = columns["edges"], columns["heights"].shape[-1]
         if edges.shape != (bars + 1,) or not np.all(np.diff(edges) > 0):
-            raise ValueError(f"edges must increase and be {bars + 1} for {bars} bars, got {edges}")
+            raise ValueError(f"edges must increase and be {bars + 1} for {bars} heights, got {shown(edges)}")
 
     def columns(self) -> dict[str, np.ndarray]:
         return {"edges": numbers("edges", self.edges), "heights": numbers("heights", self.heights)}
@@ -212,6 +217,11 @@ class VLine(Series):
     colour: str = field(default="ink", kw_only=True)
     sample: ClassVar[dict[str, tuple[int, ...]]] = {"x": (340, 340)}
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("dash", self.dash, DASHES)
+        _ = self.columns()
+
     def columns(self) -> dict[str, np.ndarray]:
         return {"x": np.stack(2 * [numbers("x", self.x)], axis=-1)}
 
@@ -229,6 +239,11 @@ class HLine(Series):
     dash: str = "dotted"
     colour: str = field(default="ink", kw_only=True)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("dash", self.dash, DASHES)
+        _ = self.columns()
+
     def columns(self) -> dict[str, np.ndarray]:
         return {"y": np.stack(2 * [numbers("y", self.y)], axis=-1)}
 
@@ -239,10 +254,7 @@ class HLine(Series):
 
 def numbers(name: str, value: ArrayLike) -> np.ndarray:
     """Float array; NaN (a gap) and infinity (beyond the panel) are allowed."""
-    try:
-        return np.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be an array of numbers, got {value!r}") from error
+    return as_floats(name, value, "an array of numbers")
 
 
 def _check_points(columns: dict[str, np.ndarray], first: str, second: str) -> None:

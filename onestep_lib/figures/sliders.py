@@ -6,8 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_choice, check_real
+from onestep_lib._checks import (
+    as_floats,
+    check_callable,
+    check_choice,
+    check_items,
+    check_number,
+    check_text,
+    check_vector,
+    shown,
+)
 from onestep_lib._values import by_value
 from onestep_lib.figures.svg import number_text
 
@@ -45,10 +55,10 @@ class Slider:
     format: str = "{:.3g}"
 
     def __post_init__(self) -> None:
-        if len(self.values) < 2:
-            raise ValueError(f"values must be two or more, got {self.values!r}")
-        if not isinstance(self.values[0], str):
-            check_real("values", self.values)
+        for name in ("name", "label", "format"):
+            check_text(name, getattr(self, name))
+        if not isinstance(self.values, Sequence | np.ndarray) or len(self.values) < 2:
+            raise ValueError(f"values must be two or more, got {shown(self.values)}")
         _ = self.start
 
     def __len__(self) -> int:
@@ -57,13 +67,14 @@ class Slider:
     @property
     def start(self) -> int:
         """Index of the first position."""
+        if isinstance(self.values[0], str):
+            names = [check_text("values", value) for value in self.values]
+            initial = names[len(self) // 2] if self.initial is None else self.initial
+            return names.index(check_choice("initial", initial, names))
+        values = check_vector("values", self.values)
         if self.initial is None:
             return len(self) // 2
-        if isinstance(self.values[0], str):
-            names = [str(value) for value in self.values]
-            return names.index(check_choice("initial", self.initial, names))
-        distance = np.abs(check_real("values", self.values) - check_real("initial", self.initial))
-        return int(np.argmin(distance))
+        return int(np.argmin(np.abs(values - check_number("initial", self.initial))))
 
     @property
     def texts(self) -> list[str]:
@@ -76,7 +87,7 @@ def value_text(value: float | str, template: str) -> str:
     return value if isinstance(value, str) else number_text(value, template)
 
 
-def tabulate(function: Callable[..., object], *sliders: Slider) -> np.ndarray:
+def tabulate(function: Callable[..., ArrayLike], *sliders: Slider) -> np.ndarray:
     """Values of a function at every position of the sliders.
 
     Parameters
@@ -89,11 +100,13 @@ def tabulate(function: Callable[..., object], *sliders: Slider) -> np.ndarray:
     -------
     ndarray of shape (len(slider_1), ..., *shape of one result)
     """
+    check_callable("function", function)
+    sliders = check_items("sliders", sliders, Slider)
     sizes = tuple(len(slider) for slider in sliders)
     results = []
     for position in np.ndindex(sizes):
         values = [slider.values[k] for slider, k in zip(sliders, position, strict=True)]
-        results.append(np.asarray(function(*values), dtype=float))
+        results.append(as_floats("the values of function", function(*values), "numbers"))
     shapes = {result.shape for result in results}
     if len(shapes) > 1:
         raise ValueError(f"function must return one shape at all positions, got {sorted(shapes)}")

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._cache import kept
-from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_vector
+from onestep_lib._checks import check_instance, check_nonnegative, check_number, check_positive, check_vector
 from onestep_lib._values import by_value, read_only
 from onestep_lib.activations import TARGETS, Target
 from onestep_lib.convergence import ConvergenceError
@@ -154,6 +154,9 @@ def signed_covariance(
     tilts, strengths : array_like, shape (G,)
         t_g and :math:`e_g\ge0`, one a group.
     """
+    noise = check_number("noise", noise, check_nonnegative)
+    alpha = check_number("alpha", alpha, check_positive)
+    check_instance("target", target, Target)
     t = check_vector("tilts", tilts)
     e = check_vector("strengths", check_nonnegative("strengths", strengths), t.size)
     data = kept_spectrum(target, noise, alpha)

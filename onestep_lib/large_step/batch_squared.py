@@ -30,7 +30,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_vector
+from onestep_lib._checks import (
+    check_instance,
+    check_nonnegative,
+    check_number,
+    check_positive,
+    check_vector,
+    shown,
+)
 from onestep_lib._values import by_value
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
@@ -125,6 +132,7 @@ def squared_resolvents(target: Target, noise: float, alpha: float, x: np.ndarray
     ConvergenceError
         If the equation for m does not reach 1e-13 in 200 steps.
     """
+    check_instance("target", target, Target)
     x = check_positive("x", check_vector("x", x))
     alpha = check_number("alpha", alpha, check_positive)
     noise = check_number("noise", noise, check_nonnegative)
@@ -235,7 +243,7 @@ def squared_covariance(target: Target, noise: float, alpha: float, strengths: Ar
     """
     e = check_nonnegative("strengths", check_vector("strengths", strengths))
     if not np.any(e):
-        raise ValueError(f"strengths must not be empty or all 0, got {strengths!r}")
+        raise ValueError(f"strengths must not be empty or all 0, got {shown(strengths)}")
     spectrum = squared_resolvents(target, noise, alpha, _poles(float(np.max(e)), target, noise))
     x = spectrum.x
     trace, dtrace = spectrum.trace[:, None, None], spectrum.dtrace[:, None, None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from onestep_lib._checks import check_flag, check_instance
 from onestep_lib.large_step.stepped_model import stepped_features
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.spiked_features.losses import spiked_losses
@@ -37,7 +38,8 @@ def giant_step(setting: Setting, bulk: str = "full", finite_d: bool = True) -> L
     ValueError, ConvergenceError
         As in `spike_map` and `onestep_lib.spiked_features.losses.spiked_losses`.
     """
-    d = setting.d if finite_d else None
+    check_instance("setting", setting, Setting)
+    d = setting.d if check_flag("finite_d", finite_d) else None
     models = (stepped_features(setting, step, bulk) for step in np.atleast_1d(setting.steps))
     losses = [spiked_losses(model, setting.phi, setting.psi, setting.ridges, d) for model in models]
     return Losses.from_steps(losses, setting)

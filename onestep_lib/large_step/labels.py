@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from onestep_lib._checks import check_nonnegative, check_number
+from onestep_lib._checks import check_instance, check_nonnegative, check_number
 from onestep_lib._values import by_value
 from onestep_lib.activations import Target
 from onestep_lib.quadrature import gaussian_quadrature
@@ -59,6 +59,7 @@ def label_law(target: Target, noise: float) -> LabelLaw:
     each. With noise they are the cells of a uniform grid in y; a noise that such a grid does not resolve
     (6e-4 of the range of y) becomes two points, +noise and -noise.
     """
+    check_instance("target", target, Target)
     noise = check_number("noise", noise, check_nonnegative)
     limit = _zeta_range(target)
     kinks = [kink for kink in target.kinks if abs(kink) < limit]

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onestep_lib._checks import check_count, check_nonnegative, check_number
+from onestep_lib._checks import check_count, check_flag, check_instance, check_nonnegative, check_number
 from onestep_lib._threads import one_thread
 from onestep_lib.large_step.stepped_model import is_odd, require_stepped, rows_of
 from onestep_lib.settings import Losses, Setting
@@ -66,7 +66,7 @@ def readout_nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
     Gauss-Legendre in s on (0, 1) with :math:`z=4s^{3/2}`: the spacing near 0 shrinks like the width
     :math:`1/(u_1\kappa)` of the features' turn-over asks for.
     """
-    check_count("count", count)
+    count = check_count("count", count)
     points, weights = np.polynomial.legendre.leggauss(count)
     s = (points + 1) / 2
     z = _LARGEST * s**_POWER
@@ -168,6 +168,7 @@ def one_step(setting: Setting, count: int | None = None, leverage: bool = True) 
       order 1/d, but at d = 100 it leaves the objective 1 to 3 % too low (``leverage=False``: 0.5 %); relu
       with He_6 at step 100 lies 20 % above the network at d = 100, with and without it.
     """
+    leverage = check_flag("leverage", leverage)
     _require(setting)
     point = setting.phi, setting.psi, setting.ridges, setting.d, leverage, _TOLERANCE
     gradient = gradient_of(setting)
@@ -188,5 +189,6 @@ def nearest_setting(setting: Setting) -> Setting:
     setting : Setting
         Of any inputs, `fresh` and `updates`.
     """
+    check_instance("setting", setting, Setting)
     total = setting.steps * setting.updates
     return setting.replace(inputs="gaussian", fresh=True, updates=1, step=total)

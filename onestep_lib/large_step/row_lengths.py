@@ -45,7 +45,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_matrix, check_real, check_vector
+from onestep_lib._checks import check_instance, check_matrix, check_real, check_vector
 from onestep_lib._values import by_value, read_only
 from onestep_lib.activations import Activation, Target
 from onestep_lib.quadrature import gaussian_quadrature
@@ -106,6 +106,7 @@ def expected_lengths(setting: Setting) -> RowLengths:
     ValueError
         If the activation has no derivative.
     """
+    check_instance("setting", setting, Setting)
     gaussian = setting.rows == "gaussian"
     return _lengths(setting.activation, setting.target, setting.noise, setting.phi, gaussian)
 

@@ -46,7 +46,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_choice, check_nonnegative, check_number, check_vector
+from onestep_lib._checks import check_choice, check_instance, check_nonnegative, check_number, check_vector
 from onestep_lib._values import by_value
 from onestep_lib.activations import Activation
 from onestep_lib.large_step.batch_signed import signed_covariance
@@ -107,12 +107,14 @@ def spike_map(setting: Setting, step: float) -> SpikeMap:
 
 def spike_strength(setting: Setting, step: float) -> float:
     r"""Return r, the spike of a row with :math:`a_j=1/\sqrt N`, after a step of size eta."""
+    check_instance("setting", setting, Setting)
     rate = check_number("step", step, check_nonnegative) / np.sqrt(setting.N)
     return float(rate * setting.activation.c1 * np.sqrt(gradient_of(setting).power))
 
 
 def require_stepped(setting: Setting) -> None:
     """Raise unless a theory of the stepped network covers the setting, whatever its readout."""
+    check_instance("setting", setting, Setting)
     setting.require_theory()
     if setting.inputs != "gaussian":
         raise ValueError(f"inputs must be 'gaussian' for the stepped network, got {setting.inputs!r}")
@@ -143,8 +145,9 @@ def grouped_rows(
         See `stepped_features`.
     """
     require_stepped(setting)
-    check_choice("bulk", bulk, BULKS)
-    rate = check_number("step", step, check_nonnegative) / np.sqrt(setting.N)
+    bulk = check_choice("bulk", bulk, BULKS)
+    step = check_number("step", step, check_nonnegative)
+    rate = step / np.sqrt(setting.N)
     z = check_vector("z", z)
     fractions = check_vector("fractions", fractions, z.size)
     return rows_of(setting, gradient_of(setting), rate * z, fractions, bulk)
@@ -200,6 +203,7 @@ def stepped_features(setting: Setting, step: float, bulk: str = "full") -> Spike
 
 
 def require_signs(setting: Setting) -> None:
+    check_instance("setting", setting, Setting)
     if setting.readout != "signs":
         raise ValueError(
             f"readout must be 'signs' for the giant step, got {setting.readout!r} "
@@ -209,5 +213,6 @@ def require_signs(setting: Setting) -> None:
 
 def is_odd(sigma: Activation) -> bool:
     """Return whether sigma is odd: neurons with the readouts a and -a are then one group, up to a sign."""
+    check_instance("sigma", sigma, Activation)
     x = np.linspace(0.05, 8, 160)
     return bool(np.allclose(sigma(x), -sigma(-x), rtol=1e-13, atol=1e-13))

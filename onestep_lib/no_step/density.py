@@ -16,7 +16,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_real
+from onestep_lib._checks import (
+    check_complex,
+    check_nonnegative,
+    check_number,
+    check_positive,
+    check_real,
+    shown,
+)
 
 __all__ = [
     "spectral_density",
@@ -61,9 +68,9 @@ def stieltjes(z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: 
     b = check_number("nonlinear_sq", nonlinear_sq, check_nonnegative)
     if a + b <= 0:
         raise ValueError("c1_sq and nonlinear_sq must not both be 0: the features would be constant")
-    z = np.asarray(z, dtype=np.complex128)
+    z = check_complex("z", z)
     if not np.all(z.imag > 0):
-        raise ValueError(f"z must have a positive imaginary part, got {z!r}")
+        raise ValueError(f"z must have a positive imaginary part, got {shown(z)}")
     numerator, first, second, pull = _quartic(a, b, 1 / phi, psi / phi)
     free = first * second
     t = _roots(free, pull, z)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize_scalar
 
-from onestep_lib._checks import check_positive
+from onestep_lib._checks import check_instance, check_nonnegative, check_number, check_positive
 from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.gaussian_equivalence import Traces
@@ -81,6 +81,11 @@ class LawShape:
     beta: float
     c: float
     k: float
+
+    def __post_init__(self) -> None:
+        checks = {"beta": check_nonnegative, "c": check_positive, "k": check_positive}
+        for name, check in checks.items():
+            object.__setattr__(self, name, check_number(name, getattr(self, name), check))
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -149,9 +154,14 @@ def _outward_crossing(place: Callable[[float], _Point], shape: LawShape) -> floa
     return _crossing(place, low, 4 * low if low < high else high, shape)
 
 
-@lru_cache(maxsize=256)
 def top_distance(shape: LawShape) -> float:
     """The distance t of the top edge to the left of the support."""
+    check_instance("shape", shape, LawShape)
+    return _top_distance(shape)
+
+
+@lru_cache(maxsize=256)
+def _top_distance(shape: LawShape) -> float:
     t = _outward_crossing(shape.left, shape)
     if t is None:
         raise ConvergenceError("bulk_edges", 0.0, asdict(shape))
@@ -194,6 +204,7 @@ def bulk_edges(shape: LawShape) -> list[float]:
     ConvergenceError
         If an edge cannot be bracketed.
     """
+    check_instance("shape", shape, LawShape)
     return [_bottom(shape), *_gap(shape), shape.z(*shape.left(top_distance(shape)))]
 
 
@@ -215,6 +226,7 @@ def outer_traces(distance: ArrayLike, setting: Setting) -> tuple[np.ndarray, Tra
     resolvent : Resolvent
         m_1, m_2 (negative there), tau and their derivatives in lambda = -z.
     """
+    check_instance("setting", setting, Setting)
     distance = check_positive("distance", distance)
     sigma = setting.activation
     a, b, k = sigma.c1**2, sigma.nonlinear_power, setting.n / setting.N

@@ -23,7 +23,7 @@ from math import comb
 import numpy as np
 from scipy.special import factorial
 
-from onestep_lib._checks import check_count, check_matrix, check_vector
+from onestep_lib._checks import check_count, check_instance, check_matrix, check_vector
 from onestep_lib.activations import Activation
 from onestep_lib.hermite import correlated_mean
 from onestep_lib.settings import Setting
@@ -58,9 +58,9 @@ def representable_share(degree: int, count: int, d: int) -> float:
     float
         In [0, 1].
     """
-    check_count("degree", degree, minimum=0)
+    degree = check_count("degree", degree, minimum=0)
     left = check_count("count", count)
-    check_count("d", d, minimum=2)
+    d = check_count("d", d, minimum=2)
     powers = enumerate(_harmonic_powers(degree, d))
     spaces = [(power / _harmonics(j, d), _harmonics(j, d)) for j, power in powers if power > 0]
     share = 0.0
@@ -95,12 +95,12 @@ def explained_share(weights: np.ndarray, direction: np.ndarray, sigma: Activatio
     ValueError, TypeError
         If a shape does not fit, a row or the direction is not of norm 1, or k is out of range.
     """
+    check_instance("sigma", sigma, Activation)
     weights = check_matrix("weights", weights)
     direction = check_vector("direction", direction, weights.shape[1])
     if not np.allclose(np.linalg.norm(weights, axis=1), 1) or not np.isclose(np.linalg.norm(direction), 1):
         raise ValueError("weights and direction must be unit vectors (rows='spherical')")
-    if check_count("degree", degree) > _SERIES:
-        raise ValueError(f"degree must be an integer from 1 to {_SERIES}, got {degree!r}")
+    degree = check_count("degree", degree, 1, _SERIES)
     coefficients = sigma.coefficients(_SERIES)
     coefficients[0] = 0.0  # a covariance, not a second moment
     covariance = correlated_mean(coefficients, coefficients, np.clip(weights @ weights.T, -1, 1))
@@ -123,6 +123,7 @@ def fixed_feature_floor(setting: Setting) -> float:
     ValueError
         If the inputs are not Gaussian.
     """
+    check_instance("setting", setting, Setting)
     if setting.inputs != "gaussian":
         raise ValueError(f"inputs must be 'gaussian' here, got {setting.inputs!r}")
     count = min(setting.n, setting.N)

@@ -32,7 +32,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_broadcast, check_nonnegative, check_positive, check_size
+from onestep_lib._checks import (
+    check_broadcast,
+    check_instance,
+    check_nonnegative,
+    check_positive,
+    check_size,
+    shown,
+)
 from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.marchenko_pastur import (
@@ -293,8 +300,9 @@ def random_features(setting: Setting) -> Losses:
     ConvergenceError
         As in `resolvent`.
     """
+    check_instance("setting", setting, Setting)
     if np.any(setting.step):
-        raise ValueError(f"step must be 0 for random features, got {setting.step!r}")
+        raise ValueError(f"step must be 0 for random features, got {shown(setting.step)}")
     setting.require_theory()
     setting.target.require_centred()
     numbers = (

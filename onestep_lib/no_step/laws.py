@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_count, check_positive, check_real
+from onestep_lib._checks import check_count, check_instance, check_positive, check_real, shown
 from onestep_lib._values import by_value
 from onestep_lib.no_step.density import spectral_density
 from onestep_lib.no_step.edges import LawShape, bulk_edges
@@ -69,8 +69,8 @@ class Law(ABC):
         enough to the left end for a density that is infinite at 0, like :math:`x^{-2/3}` for a linear
         activation and n = d = N.
         """
-        x = check_real("x", x)
-        s = (np.arange(check_count("points", points)) + 0.5) / points
+        x, points = check_real("x", x), check_count("points", points)
+        s = (np.arange(points) + 0.5) / points
         angle = np.pi * s**_CROWDING
         weight = np.sin(angle) * np.pi * _CROWDING * s ** (_CROWDING - 1) / points
         total = np.where(x >= 0, self.atom, 0.0)
@@ -117,6 +117,7 @@ class WeightLaw(Law):
 
 def weight_law(setting: Setting) -> WeightLaw:
     r"""Return the limiting law of the eigenvalues of :math:`W_0^\top W_0`; rows of either kind have it."""
+    check_instance("setting", setting, Setting)
     psi = setting.psi
     low, high = marchenko_pastur_edges(psi)
     return WeightLaw(np.array([[low / psi, high / psi]]), max(0.0, 1 - 1 / psi), psi)
@@ -156,11 +157,12 @@ def feature_law(setting: Setting) -> FeatureLaw:
     ConvergenceError
         If an edge cannot be bracketed.
     """
+    check_instance("setting", setting, Setting)
     setting.require_theory()
     sigma = setting.activation
     a, b = sigma.c1**2, sigma.nonlinear_power
     if a + b == 0:
-        raise ValueError(f"activation must not be constant, got {sigma.name!r}")
+        raise ValueError(f"activation must not be constant, got {shown(sigma.name)}")
     k = setting.n / setting.N
     if a == 0:
         edges = [b * (1 / np.sqrt(k) - 1) ** 2, b * (1 / np.sqrt(k) + 1) ** 2]

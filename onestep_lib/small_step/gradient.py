@@ -60,7 +60,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import factorial
 
-from onestep_lib._checks import check_instance, check_nonnegative, check_number, check_positive
+from onestep_lib._checks import check_instance, check_nonnegative, check_number, check_positive, shown
 from onestep_lib._values import by_value
 from onestep_lib.activations import Activation, Target
 from onestep_lib.quadrature import gaussian_quadrature
@@ -106,17 +106,22 @@ class Spike:
     widening: float = 0.0
 
     def __post_init__(self) -> None:
-        check_number("power", self.power, check_positive)
-        if abs(check_number("alignment", self.alignment)) > 1 + 1e-12:
-            raise ValueError(f"alignment must lie in [-1, 1], got {self.alignment!r}")
-        check_widening(self.widening)
+        checked = {
+            "power": check_number("power", self.power, check_positive),
+            "alignment": check_number("alignment", self.alignment),
+            "widening": check_widening(self.widening),
+        }
+        if abs(checked["alignment"]) > 1 + 1e-12:
+            raise ValueError(f"alignment must lie in [-1, 1], got {shown(self.alignment)}")
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
 
 def check_widening(value: float) -> float:
     """Return a widening q, or raise: 1 + q is a squared length."""
     widening = check_number("widening", value)
     if widening < -1:
-        raise ValueError(f"widening must be >= -1, got {value!r}")
+        raise ValueError(f"widening must be >= -1, got {shown(value)}")
     return widening
 
 
@@ -239,6 +244,7 @@ def gradient_spike(setting: Setting) -> Spike:
     ValueError
         If the target has a mean, if both target and noise are 0, or as in `Setting.require_theory`.
     """
+    check_instance("setting", setting, Setting)
     setting.require_theory()
     setting.target.require_centred()
     power = gradient_of(setting).power
@@ -325,6 +331,7 @@ def label_direction_error(setting: Setting) -> float:
     :math:`B_f=c_1^2+\phi\,\mathbb E\sigma^2` for a raw network, and 0 otherwise:
     papers that write X^T y/n need a centred or scaled network.
     """
+    check_instance("setting", setting, Setting)
     if setting.output != "raw":
         return 0.0
     missed = setting.activation.c1**2 + setting.phi * gradient_of(setting).output_power

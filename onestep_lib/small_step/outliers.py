@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from onestep_lib._checks import check_instance, shown
 from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.edges import outer_traces
@@ -76,8 +77,9 @@ def feature_outliers(
     ConvergenceError
         If an edge or a crossing cannot be bracketed.
     """
+    check_instance("setting", setting, Setting)
     if setting.steps.ndim:
-        raise ValueError(f"step must be one number for outliers, got {setting.step!r}")
+        raise ValueError(f"step must be one number for outliers, got {shown(setting.step)}")
     P, k = spike_matrix(setting, level, spike, readout), setting.n / setting.N
     located = [_locate(setting, P, k, j) for j in range(P.shape[1])]
     found = [_outlier(setting, P, k, distance) for distance in located if distance is not None]

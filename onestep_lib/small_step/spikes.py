@@ -52,14 +52,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import factorial, factorial2
 
-from onestep_lib._checks import (
-    check_count,
-    check_instance,
-    check_number,
-    check_positive,
-    check_vector,
-)
-from onestep_lib.hermite import monomial_to_hermite
+from onestep_lib._checks import check_count, check_instance, check_number, check_positive, check_vector, shown
+from onestep_lib.hermite import MAX_ORDER, monomial_to_hermite
 from onestep_lib.no_step.gaussian_equivalence import Traces
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import Spike, check_widening, exact_spike, gradient_spike
@@ -90,7 +84,7 @@ def spike_level(exponent: float) -> int:
     """
     alpha = check_number("exponent", exponent)
     if not 0 <= alpha < 0.5:
-        raise ValueError(f"exponent must lie in [0, 1/2), got {exponent!r}")
+        raise ValueError(f"exponent must lie in [0, 1/2), got {shown(exponent)}")
     level = int(2 * alpha / (1 - 2 * alpha)) + 1
     # The quotient may round below a whole number; at the boundary itself one more spike counts.
     return level if alpha * (2 * level + 2) < level else level + 1
@@ -98,7 +92,7 @@ def spike_level(exponent: float) -> int:
 
 def spike_coefficients(setting: Setting, level: int) -> np.ndarray:
     """Return c_0, ..., c_l of the activation, rounding set to 0, shape (l + 1,)."""
-    check_count("level", level)
+    level = check_count("level", level, 1, MAX_ORDER)
     values = setting.activation.coefficients(level)
     values[np.abs(values) < ABSENT] = 0.0
     return values
@@ -106,6 +100,7 @@ def spike_coefficients(setting: Setting, level: int) -> np.ndarray:
 
 def require_spikes(setting: Setting, stepped: bool = False) -> None:
     """Raise where the formulas of this module do not hold; `stepped` as in `Setting.require_theory`."""
+    check_instance("setting", setting, Setting)
     setting.require_theory(stepped)
     setting.target.require_centred()
     if stepped or np.any(setting.steps):
@@ -140,7 +135,8 @@ def power_basis(level: int, widening: float = 0.0) -> np.ndarray:
     -------
     ndarray, shape (l + 1, l + 1)
     """
-    orders = np.arange(check_count("level", level, minimum=0) + 1)
+    level = check_count("level", level, 0, MAX_ORDER)
+    orders = np.arange(level + 1)
     missing = np.maximum(orders[:, None] - orders, 0)
     lengthened = (1 + check_widening(widening)) ** (missing / 2)
     return monomial_to_hermite(level) * lengthened * np.sqrt(factorial(orders))
@@ -242,6 +238,7 @@ def _graded(parts: np.ndarray) -> np.ndarray:
 
 def sample_side(resolvent: Traces, k: float, level: int) -> tuple[np.ndarray, np.ndarray]:
     """Return t_q, q = 0, ..., l and g, and their lambda-derivatives; shape (..., l + 2)."""
+    check_instance("resolvent", resolvent, Traces)
     k = check_number("k", k, check_positive)
     is_linear = np.arange(check_count("level", level, minimum=0) + 2) == 1
     t = np.where(is_linear, resolvent.m2[..., None], resolvent.m1[..., None])

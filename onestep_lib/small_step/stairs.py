@@ -54,6 +54,7 @@ from scipy.special import factorial, factorial2
 
 from onestep_lib._checks import check_count
 from onestep_lib._values import by_value
+from onestep_lib.hermite import MAX_ORDER
 from onestep_lib.no_step.gaussian_equivalence import Traces, random_features, resolvent_traces
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.gradient import Spike
@@ -202,7 +203,7 @@ def staircase_gain(setting: Setting, level: int, spike: Spike | None = None) -> 
     ConvergenceError
         As in `onestep_lib.no_step.gaussian_equivalence.resolvent_traces`.
     """
-    check_count("level", level)
+    level = check_count("level", level, 1, MAX_ORDER)
     direction = _checked_spike(setting, spike, infinite=True)
     bulk = _traces(setting)
     powers = np.flatnonzero(spike_coefficients(setting, level)[1:]) + 1
@@ -257,7 +258,7 @@ def finite_gain(
     ValueError, ConvergenceError
         As in `staircase_gain`.
     """
-    check_count("level", level)
+    level = check_count("level", level, 1, MAX_ORDER)
     direction = _checked_spike(setting, spike)
     bulk = _traces(setting)
     P = spike_matrix(setting, level, direction, readout)

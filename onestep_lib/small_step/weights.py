@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onestep_lib._checks import check_instance
 from onestep_lib._values import by_value
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import gradient_of, gradient_spike
@@ -83,6 +84,7 @@ def weight_spectrum(setting: Setting) -> WeightSpectrum:
     ValueError
         As in `gradient_spike`, or for an activation without derivative.
     """
+    check_instance("setting", setting, Setting)
     setting.activation.require_slope()
     spike, power = gradient_spike(setting), gradient_of(setting).power
     c, c1_sq, eta = setting.N / setting.d, setting.activation.c1**2, setting.steps

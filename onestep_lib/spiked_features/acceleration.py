@@ -6,6 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from onestep_lib._checks import (
+    check_callable,
+    check_count,
+    check_nonnegative,
+    check_number,
+    check_positive,
+    check_vector,
+)
 from onestep_lib.convergence import ConvergenceError
 
 __all__ = [
@@ -43,6 +51,13 @@ def anderson(
     ConvergenceError
         If the sweeps run out or leave the finite numbers.
     """
+    check_callable("sweep", sweep)
+    start = check_vector("start", start)
+    weights = check_vector("weights", check_nonnegative("weights", weights), start.size)
+    tolerance = check_number("tolerance", tolerance, check_positive)
+    depth, iterations = check_count("depth", depth), check_count("iterations", iterations)
+    if start.size == 0:
+        raise ValueError("start must hold at least one number, got none")
     x, root = start, np.sqrt(weights)
     moves: list[np.ndarray] = []
     falls: list[np.ndarray] = []

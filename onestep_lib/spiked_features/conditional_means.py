@@ -34,7 +34,17 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_nonnegative, check_positive, check_real, check_vector
+from onestep_lib._checks import (
+    check_callable,
+    check_instance,
+    check_nonnegative,
+    check_number,
+    check_positive,
+    check_shape,
+    check_text,
+    check_vector,
+    shown,
+)
 from onestep_lib._values import by_value
 from onestep_lib.activations import Activation, Target
 from onestep_lib.convergence import ConvergenceError
@@ -66,6 +76,14 @@ _CELL, _CELL_ORDER = 0.5, 24
 _PIECES = (4.0, 2.0, 1.0, 0.5, 0.25)
 _MOST_VALUES = 2**25
 _CELL_GAP = 1e-13
+
+
+def _filled(name: str, value: ArrayLike) -> np.ndarray:
+    """Return `value` as a `check_vector` that is not empty."""
+    array = check_vector(name, value)
+    if array.size == 0:
+        raise ValueError(f"{name} must hold at least one number, got none")
+    return array
 
 
 @by_value
@@ -105,9 +123,9 @@ def feature_means(
         If the inner quadrature needs more than 768 nodes between two kinks and, for a wide bulk, more than
         3e7 values of the activation in all.
     """
-    u = check_vector("spikes", spikes)
-    kappa = check_vector("kappa", kappa)
-    scales = np.broadcast_to(check_positive("scales", scales), u.shape)
+    check_instance("sigma", sigma, Activation)
+    u, kappa = _filled("spikes", spikes), _filled("kappa", kappa)
+    scales = check_shape("scales", check_positive("scales", scales), u.shape)
     symmetric = np.array_equal(kappa, -kappa[::-1])
     known: dict[tuple[float, float], np.ndarray] = {}
     rows = []
@@ -171,7 +189,7 @@ def _both_signs(
 
 
 def _values(sigma: Activation, points: np.ndarray) -> np.ndarray:
-    return evaluate(sigma.function, points, name=f"activation {sigma.name!r}")
+    return evaluate(sigma.function, points, name=f"activation {shown(sigma.name)}")
 
 
 def _moments(values: np.ndarray, inner: InnerPanels) -> np.ndarray:
@@ -297,8 +315,8 @@ class TwoIndexTarget:
     kinks: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise TypeError(f"function must be a callable of two arrays, got {self.function!r}")
+        check_callable("function", self.function, "a callable of two arrays")
+        object.__setattr__(self, "name", check_text("name", self.name))
         object.__setattr__(self, "kinks", tuple(check_vector("kinks", self.kinks).tolist()))
 
 
@@ -344,20 +362,21 @@ def target_means(
         If the inner quadrature needs more than 768 nodes between two kinks, as for a kink that is not
         among those of the target.
     """
-    kappa = check_vector("kappa", kappa)
-    variance = float(check_nonnegative("noise", noise)) ** 2
+    check_instance("target", target, (Target, TwoIndexTarget))
+    kappa = _filled("kappa", kappa)
+    variance = check_number("noise", noise, check_nonnegative) ** 2
     if isinstance(target, TwoIndexTarget):
         return _two_index_means(target, kappa, variance)
-    gamma = float(check_real("alignment", alignment))
+    gamma = check_number("alignment", alignment)
     if abs(gamma) > 1:
-        raise ValueError(f"alignment must lie in [-1, 1], got {alignment!r}")
+        raise ValueError(f"alignment must lie in [-1, 1], got {shown(alignment)}")
     rho = np.sqrt((1 - gamma) * (1 + gamma))
     if rho == 0:
-        values = evaluate(target.function, gamma * kappa, name=f"target {target.name!r}")
+        values = evaluate(target.function, gamma * kappa, name=f"target {shown(target.name)}")
         return TargetMeans(values, np.zeros_like(kappa), np.full_like(kappa, variance))
     count = node_count(target.function, target.kinks, gamma * kappa, rho)
     inner = inner_panels(target.kinks, gamma * kappa, rho, count)
-    values = evaluate(target.function, inner.points(gamma * kappa, rho), name=f"target {target.name!r}")
+    values = evaluate(target.function, inner.points(gamma * kappa, rho), name=f"target {shown(target.name)}")
     return _label_means(values, inner, variance)
 
 
@@ -372,7 +391,8 @@ def _two_index_means(target: TwoIndexTarget, kappa: np.ndarray, variance: float)
 
     def values(inner: InnerPanels) -> np.ndarray:
         inputs = np.broadcast_arrays(inner.spread(kappa), inner.zeta)
-        return evaluate(lambda z: target.function(inputs[0], z), inputs[1], name=f"target {target.name!r}")
+        name = f"target {shown(target.name)}"
+        return evaluate(lambda z: target.function(inputs[0], z), inputs[1], name=name)
 
     panels = partial(inner_panels, target.kinks, centre, 1.0)
     solver = "target_means of a TwoIndexTarget (every kink of Y in z must be in its kinks)"

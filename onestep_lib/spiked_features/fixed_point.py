@@ -37,6 +37,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from onestep_lib._checks import (
+    check_instance,
+    check_nonnegative,
+    check_number,
+    check_positive,
+    check_real,
+    check_shape,
+    check_vector,
+    shown,
+)
 from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.spiked_features.acceleration import anderson
@@ -126,7 +136,16 @@ def solve_fixed_point(
         If after 120 steps (c, V) still moves by more than 1e-12 (relative to c and 1 + V), unless rounding
         alone moves it: by less than the tolerance, or at a residual below 1e-11.
     """
-    weights = features.bulk.weights if weights is None else weights
+    check_instance("features", features, GroupTable)
+    alpha, beta, penalty, tolerance = (
+        check_number(name, value, check_positive)
+        for name, value in (("alpha", alpha), ("beta", beta), ("penalty", penalty), ("tolerance", tolerance))
+    )
+    bins, kappa = features.bulk.weights, features.weights
+    weights = bins if weights is None else check_vector("weights", weights, bins.size)
+    leverage = check_shape("leverage", check_real("leverage", leverage), kappa.shape)
+    if start is not None:
+        start = _start(features, start)
     problem = (features, alpha, beta, penalty, leverage, weights, tolerance)
     c, V = _scalar_start(features, alpha, beta, penalty) if start is None else start
     solution, _ = _newton(*problem, c, V, strict=True)
@@ -140,6 +159,15 @@ def solve_fixed_point(
         reason = difficulty(features, alpha, beta, penalty, leveraged)
         raise ConvergenceError("spiked_resolvent", residual, at, reason)
     return solution
+
+
+def _start(features: GroupTable, start: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return a guess (c, V) as arrays that fit to the features, or raise."""
+    if not isinstance(start, tuple) or len(start) != 2:
+        raise TypeError(f"start must be a pair (c, V), got {shown(start)}")
+    c = check_vector("the c of start", check_positive("the c of start", start[0]), features.fractions.size)
+    V = check_vector("the V of start", check_nonnegative("the V of start", start[1]), features.weights.size)
+    return c, V
 
 
 def _newton(

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from onestep_lib._checks import check_vector
+from onestep_lib._checks import check_nonnegative, check_number, check_vector
 from onestep_lib._values import by_value, read_only
 from onestep_lib.quadrature import gauss_legendre
 
@@ -92,7 +92,8 @@ def kappa_grid(kinks: Sequence[float] = (), width: float = 0.0, spike: float = 1
     spike : float
         The largest spike strength: functions of spike * kappa need shorter panels.
     """
-    points = check_vector("kinks", list(kinks))
+    points = check_vector("kinks", kinks)
+    width, spike = check_number("width", width, check_nonnegative), check_number("spike", spike)
     limit = _KAPPA_EDGES[-1]
     levels = np.arange(1 + np.log(1 / min(width, 1)) / np.log(3)) if width > 0 else np.empty(0)
     near = width * 3.0**levels

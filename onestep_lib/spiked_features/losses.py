@@ -73,7 +73,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_broadcast, check_count, check_number, check_positive, check_size
+from onestep_lib._checks import (
+    check_broadcast,
+    check_count,
+    check_flag,
+    check_instance,
+    check_number,
+    check_positive,
+    check_size,
+)
 from onestep_lib._threads import one_thread
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.settings import Losses
@@ -133,6 +141,7 @@ def spiked_losses(
     ConvergenceError
         If a fixed point or a quadrature does not reach its tolerance.
     """
+    check_instance("model", model, SpikedModel)
     points = check_broadcast(
         phi=check_positive("phi", phi), psi=check_positive("psi", psi), ridge=check_positive("ridge", ridge)
     )
@@ -167,8 +176,11 @@ def solve_spiked(
     `near` is the solution of a neighbouring point of the same model, whose grid and fixed point start
     this one. The grid of kappa is refined until every average is good to the tolerance.
     """
+    check_instance("model", model, SpikedModel)
     named = (("phi", phi), ("psi", psi), ("ridge", ridge))
     phi, psi, ridge = (check_number(name, value, check_positive) for name, value in named)
+    if near is not None:
+        check_instance("near", near, SpikedSolution)
     return _solve_point(
         model, Ratios(1 / phi, 1 / psi, ridge, *_fixed_arguments(ridge, d, leverage, tolerance)), near
     )
@@ -179,8 +191,9 @@ def _fixed_arguments(
 ) -> tuple[float, bool, float]:
     """1/d, leverage and tolerance, checked; the penalties must have powers."""
     check_size("ridge", ridge)
+    leverage = check_flag("leverage", leverage)
     if leverage and d is None:
-        raise ValueError("leverage=True needs d: the leverage of the mean part is O(1/d)")
+        raise ValueError("d must be given with leverage=True: the leverage of the mean part is O(1/d)")
     if leverage and d == 1:
         raise ValueError("d must be >= 2 with leverage=True, got 1: beside the spike no direction is left")
     inverse_d = 0.0 if d is None else 1 / check_count("d", d)

@@ -18,12 +18,16 @@ from functools import cached_property
 import numpy as np
 
 from onestep_lib._checks import (
+    check_count,
+    check_instance,
     check_nonnegative,
     check_number,
     check_positive,
     check_real,
+    check_shape,
     check_size,
     check_vector,
+    shown,
 )
 from onestep_lib._values import by_value, read_only
 from onestep_lib.activations import Activation, Target
@@ -82,16 +86,21 @@ class SpikedModel:
     bulk: BulkCovariance | None = None
 
     def __post_init__(self) -> None:
+        check_instance("activation", self.activation, Activation)
+        check_instance("target", self.target, (Target, TwoIndexTarget))
+        if self.bulk is not None:
+            check_instance("bulk", self.bulk, BulkCovariance)
         spikes = np.atleast_1d(check_real("spikes", self.spikes))
         fractions = np.atleast_1d(check_positive("fractions", self.fractions))
-        check_vector("fractions", fractions, spikes.size)
+        fractions = check_vector("fractions", fractions, spikes.size)
         if abs(fractions.sum() - 1) > 1e-9:
-            raise ValueError(f"fractions must sum to 1, got {self.fractions!r}")
+            raise ValueError(f"fractions must sum to 1, got {shown(self.fractions)}")
         alignment = check_number("alignment", self.alignment)
         if not -1 <= alignment <= 1:
-            raise ValueError(f"alignment must lie in [-1, 1], got {self.alignment!r}")
-        scales = np.broadcast_to(check_positive("scales", self.scales), spikes.shape)
-        variance = np.broadcast_to(check_nonnegative("row_variance", self.row_variance), spikes.shape)
+            raise ValueError(f"alignment must lie in [-1, 1], got {shown(self.alignment)}")
+        scales = check_shape("scales", check_positive("scales", self.scales), spikes.shape)
+        variance = check_nonnegative("row_variance", self.row_variance)
+        variance = check_shape("row_variance", variance, spikes.shape)
         if self.bulk is not None and self.bulk.scales.shape != (spikes.size, self.bulk.weights.size):
             raise ValueError(
                 f"bulk.scales must have one row a group and one column a bin, ({spikes.size}, "
@@ -146,6 +155,8 @@ class SpikedTable:
 
 def kappa_table(model: SpikedModel, grid: KappaGrid) -> SpikedTable:
     """Return the model's functions of kappa on a grid."""
+    check_instance("model", model, SpikedModel)
+    check_instance("grid", grid, KappaGrid)
     kappa = grid.nodes
     means = feature_means(model.activation, model.spikes, kappa, model.scales)
     labels = target_means(model.target, kappa, model.alignment, model.noise)
@@ -202,6 +213,7 @@ class BulkCovariance:
 
 def isotropic_covariance(groups: int) -> BulkCovariance:
     """Return the bulk with one bin: covariance I/d for every group."""
+    groups = check_count("groups", groups)
     return BulkCovariance(np.ones(1), np.ones(1), np.zeros(1), np.ones(1), np.ones((groups, 1)))
 
 

@@ -254,3 +254,150 @@ def test_blocks_give_the_fit_on_the_whole(deviation):
         found, expected = getattr(blocks, name), getattr(whole, name)
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
         deviation("ridge.streamed_ridge_path", "ridge_path", found, expected, scale=1e-4)
+
+
+def hard_features(kind, n, width):
+    """Features that are nearly or exactly singular, or of which one sample alone has a direction."""
+    rng = np.random.default_rng(n + 10 * width)
+    F = rng.standard_normal((n, width))
+    if kind == "condition 1e8":
+        left, values, right = np.linalg.svd(F, full_matrices=False)
+        return left * np.geomspace(1, 1e-8, values.size) @ right
+    if kind == "rank 2":
+        return (rng.integers(-3, 4, (n, 2)) @ rng.integers(-3, 4, (2, width))).astype(float)
+    if kind == "a feature of one sample":
+        F[0], F[:, 0], F[0, 0] = 0.0, 0.0, 2.0
+    if kind == "two equal samples":
+        F[1] = F[0]
+    return F
+
+
+def fit_in_mpmath(F, y, ridge):
+    """Coefficients in as many digits as mpmath is set to; at 0 the smallest least-squares solution."""
+    A, b = mpmath.matrix(F.tolist()), mpmath.matrix(y.tolist())
+    if ridge:
+        return mpmath.lu_solve(A.T * A + ridge * mpmath.eye(A.cols), A.T * b)
+    left, values, right = mpmath.svd_r(A)
+    kept = [k for k in range(len(values)) if values[k] > values[0] * mpmath.mpf(10) ** -30]
+    parts = [right[k, :].T * ((left[:, k].T * b)[0] / values[k]) for k in kept]
+    return sum(parts, mpmath.zeros(A.cols, 1))
+
+
+@pytest.mark.parametrize("shape", [(7, 4), (4, 7), (5, 5)])
+@pytest.mark.parametrize(
+    "kind", ["condition 1e8", "rank 2", "a feature of one sample", "two equal samples", "plain"]
+)
+def test_leave_one_out_at_every_penalty(kind, shape, deviation):
+    """Against refits in mpmath: neither a small penalty nor a singular F costs digits."""
+    n, F = shape[0], hard_features(kind, *shape)
+    y = np.random.default_rng(3).standard_normal(n)
+    for ridge, digits in ((0.0, 60), (1e-300, 680), (1e-16, 90), (1e-13, 80), (1e-3, 40), (1e3, 40)):
+        with mpmath.workdps(digits):
+            penalty = n * mpmath.mpf(ridge)
+            fits = [fit_in_mpmath(np.delete(F, i, 0), np.delete(y, i), penalty) for i in range(n)]
+            brute = [float(y[i] - (mpmath.matrix([F[i].tolist()]) * fit)[0]) for i, fit in enumerate(fits)]
+        found = leave_one_out(F, y, ridge)
+        size = np.abs(brute).max()
+        assert np.abs(found - brute).max() < (1e-7 if kind == "condition 1e8" else 1e-12) * size
+        if kind != "condition 1e8":
+            deviation("ridge.leave_one_out", "refits in mpmath, penalties 0 to 1e3", found, brute, scale=size)
+
+
+@pytest.mark.parametrize("shape", [(30, 12), (12, 30), (12, 12)])
+@pytest.mark.parametrize("ridge", [0.0, 1e-300])
+def test_no_penalty_loses_no_direction_that_a_double_holds(shape, ridge):
+    """Condition 1e8 is 1e16 in a Gram matrix: the weakest direction must stay."""
+    F = hard_features("condition 1e8", *shape)
+    truth = np.random.default_rng(5).standard_normal(shape[1])
+    y = F @ truth
+    with mpmath.workdps(60):
+        exact = np.array(fit_in_mpmath(F, y, 0).T.tolist()[0], dtype=float)
+    path = ridge_path(F, y, ridge)
+    # The inverse of 1e-8 multiplies rounding of 1e-16.
+    np.testing.assert_allclose(path.coefficients, exact, atol=1e-6)
+    assert path.degrees_of_freedom == pytest.approx(min(shape))
+
+
+@pytest.mark.parametrize("shape", [(8, 20), (8, 8), (20, 8)])
+def test_gcv_of_a_tiny_penalty_is_that_of_none(shape):
+    F, y = problem(*shape)
+    assert ridge_path(F, y, 1e-300).gcv == pytest.approx(ridge_path(F, y, 0.0).gcv, rel=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(30, 6), (6, 30), (15, 15)])
+def test_rank_deficient_features_at_a_tiny_penalty(shape):
+    F, y = hard_features("rank 2", *shape), problem(*shape)[1]
+    with np.errstate(divide="raise", over="raise", invalid="raise"):
+        path = ridge_path(F, y, [0.0, 1e-300, 1e-20])
+        S = smoother(F, 1e-20)
+    expected = np.linalg.lstsq(F, y)[0]
+    np.testing.assert_allclose(path.coefficients, expected[:, None].repeat(3, 1), rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(path.degrees_of_freedom, 2.0)
+    np.testing.assert_allclose(S, F @ np.linalg.pinv(F), atol=1e-12)
+
+
+class Table:
+    """What pandas and others hand over: an object that NumPy can read."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype)
+
+
+_NUMBERS = np.array([[1, 0], [0, 1], [1, 1], [0, 0], [1, 0]])
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda a: a.astype(np.uint8),
+        lambda a: a.astype(bool),
+        lambda a: a.astype(np.float16),
+        lambda a: a.astype(np.int8) * 100,
+        lambda a: a.tolist(),
+        lambda a: Table(a),
+    ],
+    ids=["uint8", "bool", "float16", "int8", "lists", "tables"],
+)
+@pytest.mark.parametrize("function", ["streamed", "whole", "leave-one-out"])
+def test_features_of_every_numeric_type(convert, function):
+    """Sums of narrow integers wrap around: what is computed with are doubles."""
+    F, y = np.tile(_NUMBERS, (60, 1)), np.tile([1, 0, 1, 0, 1], 60)
+    given = convert(F), convert(y)
+    doubles = tuple(np.array(part, dtype=float) for part in given)
+    if function == "leave-one-out":
+        np.testing.assert_array_equal(leave_one_out(*given, 0.1), leave_one_out(*doubles, 0.1))
+        return
+    fit = ridge_path if function == "whole" else lambda F, y, r: streamed_ridge_path(lambda: [(F, y)] * 2, r)
+    found, expected = fit(*given, 0.01).coefficients, fit(*doubles, 0.01).coefficients
+    np.testing.assert_array_equal(found, expected)
+    gram = doubles[0].T @ doubles[0] + 3.0 * np.eye(2)
+    np.testing.assert_allclose(found, np.linalg.solve(gram, doubles[0].T @ doubles[1]), rtol=0.01)
+
+
+def test_few_samples_in_blocks_are_the_fit_on_the_whole():
+    """n <= N: the fit interpolates, and gcv is its limit."""
+    F, y = problem(8, 20)
+    blocks = [(F[:3], y[:3]), (F[3:], y[3:])]
+    whole, streamed = ridge_path(F, y, [0.0, 0.1]), streamed_ridge_path(lambda: blocks, [0.0, 0.1])
+    for name in ("coefficients", "train", "gcv", "degrees_of_freedom"):
+        np.testing.assert_allclose(getattr(streamed, name), getattr(whole, name), rtol=1e-12, atol=1e-25)
+
+
+def test_blocks_that_change_are_refused():
+    F, y = problem(30, 4)
+    once = iter([(F, y)])
+    with pytest.raises(ValueError, match="blocks must return the same 30 samples at both calls, got 0"):
+        streamed_ridge_path(lambda: once, 0.1)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+def test_nothing_to_fit_is_refused(shape):
+    F, y = np.zeros(shape), np.zeros(shape[0])
+    for call in (lambda: ridge_path(F, y, 0.1), lambda: leave_one_out(F, y, 0.1), lambda: smoother(F, 0.1)):
+        with pytest.raises(ValueError, match="F must hold at least one sample and one feature"):
+            call()
+    with pytest.raises(ValueError, match="blocks must hold at least one"):
+        streamed_ridge_path(lambda: [(F, y)], 0.1)

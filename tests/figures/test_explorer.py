@@ -257,7 +257,7 @@ REFUSED = {
     "colour": (lambda: Line(X, X, colour="red"), "colour.*'red'"),
     "dash": (lambda: Line(X, X, dash="wavy"), "dash.*'wavy'"),
     "marker": (lambda: Dots(X, X, marker="star"), "marker.*'star'"),
-    "se shape": (lambda: Dots(X, X, X[1:]), "se has shape"),
+    "se shape": (lambda: Dots(X, X, X[1:]), "se must have the shape"),
     "se sign": (lambda: Dots(X, X, -X), "se must be >= 0"),
     "edges": (lambda: Bars([0, 1, 2], [1.0, 2, 3]), "edges"),
     "edges order": (lambda: Bars([0, 2, 1], [1.0, 2]), "edges"),
