@@ -19,7 +19,7 @@ import numpy as np
 from numpy.polynomial import hermite_e
 from scipy.special import factorial, roots_legendre
 
-from onestep_lib._checks import as_floats, check_callable, check_number, check_vector
+from onestep_lib._checks import as_floats, check_callable, check_count, check_number, check_vector
 from onestep_lib._values import read_only
 
 __all__ = [
@@ -139,9 +139,14 @@ def evaluate(function: ScalarFunction, points: np.ndarray, name: str = "function
     return values
 
 
-@lru_cache(maxsize=16)
 def gauss_legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights; SciPy's weights are off by 3e-14 for hundreds of nodes, a Newton step mends them."""
+    """Return Gauss-Legendre nodes and weights on (-1, 1), to rounding also for hundreds of nodes; read-only."""
+    return _gauss_legendre(check_count("count", count, 2, 5000))
+
+
+@lru_cache(maxsize=16)
+def _gauss_legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """SciPy's weights are off by 3e-14 for hundreds of nodes; a Newton step mends them."""
     x = roots_legendre(count)[0].astype(np.longdouble)
     before, value = np.ones_like(x), x
     for k in range(1, count):

@@ -259,7 +259,11 @@ WRONG = [
         ValueError,
         r"must have a second moment .* grows too fast",
     ),
-    (lambda: activation("tanh").coefficients(-1), ValueError, r"order must be an integer from 0 to 150, got -1"),
+    (
+        lambda: activation("tanh").coefficients(-1),
+        ValueError,
+        r"order must be an integer from 0 to 150, got -1",
+    ),
     (lambda: activation("tanh").coefficient(1.0), TypeError, r"k must be an integer >= 0, got 1\.0"),
     (lambda: target("he9"), ValueError, r"target must be one of tanh, .* got 'he9'"),
     (lambda: target([]), ValueError, r"target must have at least one Hermite coefficient"),

@@ -336,7 +336,9 @@ def test_coefficients_of_high_powers(power):
 @pytest.mark.parametrize("rate", [6.0, 10.0])
 def test_means_of_exponentials_beyond_the_first_range(rate):
     """E exp(a Z) = exp(a^2/2) comes from around a."""
-    assert quadrature.gaussian_mean(lambda z: np.exp(rate * z)) == pytest.approx(math.exp(rate**2 / 2), rel=1e-13)
+    assert quadrature.gaussian_mean(lambda z: np.exp(rate * z)) == pytest.approx(
+        math.exp(rate**2 / 2), rel=1e-13
+    )
 
 
 @pytest.mark.parametrize(

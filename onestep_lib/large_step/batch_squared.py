@@ -241,6 +241,8 @@ def squared_covariance(target: Target, noise: float, alpha: float, strengths: Ar
         directions (weights 0). Good to about 9 digits for the averages that the theory takes, and to 7
         where eH is large.
     """
+    check_instance("target", target, Target)
+    noise = check_number("noise", noise, check_nonnegative)
     e = check_nonnegative("strengths", check_vector("strengths", strengths))
     if not np.any(e):
         raise ValueError(f"strengths must not be empty or all 0, got {shown(strengths)}")

@@ -147,7 +147,7 @@ class LabelMoments:
 
     def direction_power(self, phi: float) -> float:
         r"""Return :math:`B=c_{*,1}^2+\phi\,\mathbb Ey^2`, the limit of :math:`|X^\top y/n|^2` at phi = d/n."""
-        return self.linear**2 + phi * self.square
+        return self.linear**2 + check_number("phi", phi, check_positive) * self.square
 
     def alignment(self, phi: float) -> float:
         r"""Return :math:`\gamma=c_{*,1}/\sqrt B`, the cosine of :math:`X^\top y/n` with beta_*; 0 without labels."""
@@ -156,7 +156,6 @@ class LabelMoments:
         return float(np.clip(self.linear / np.sqrt(power), -1, 1)) if power > 0 else 0.0
 
 
-@lru_cache(maxsize=256)
 def label_moments(target: Target, noise: float) -> LabelMoments:
     r"""Return the averages of the labels of a single-index target.
 
@@ -169,7 +168,12 @@ def label_moments(target: Target, noise: float) -> LabelMoments:
         Standard deviation of the label noise.
     """
     check_instance("target", target, Target)
-    power = check_number("noise", noise, check_nonnegative) ** 2
+    return _label_moments(target, check_number("noise", noise, check_nonnegative))
+
+
+@lru_cache(maxsize=256)
+def _label_moments(target: Target, noise: float) -> LabelMoments:
+    power = noise**2
     zeta, weights = gaussian_quadrature(target.kinks)
     y = target(zeta)
     third, fourth = float(weights @ y**3), float(weights @ y**4)

@@ -62,7 +62,7 @@ def test_refusals():
         explained_share(2 * W, direction, NEURON, 1)
     with pytest.raises(ValueError, match="degree must be an integer from 1 to 20, got 21"):
         explained_share(W, direction, NEURON, 21)
-    with pytest.raises(ValueError, match="degree must be an integer >= 1, got 0"):
+    with pytest.raises(ValueError, match="degree must be an integer from 1 to 20, got 0"):
         explained_share(W, direction, NEURON, 0)
     with pytest.raises(ValueError, match=r"direction must be a 1-D array of length 3, got shape \(2,\)"):
         explained_share(W, direction[:2], NEURON, 1)

@@ -489,7 +489,7 @@ def test_errors():
         spike_matrix(s.replace(output="raw"), 1)
     with pytest.raises(ValueError, match=r"exponent must lie in \[0, 1/2\)"):
         spike_level(0.5)
-    with pytest.raises(ValueError, match="level must be an integer >= 1"):
+    with pytest.raises(ValueError, match="level must be an integer from 1 to 150"):
         spike_features(0)
     with pytest.raises(ValueError, match="readout must be a 1-D array of length 15"):
         spike_matrix(s, 1, readout=np.ones(3))

@@ -182,7 +182,7 @@ def test_label_means_average_back_to_the_hermite_coefficients(name, gamma, devia
     # By the tower property, E h_0 = c_0, E[kappa h_0] = gamma c_1, E h_1 = rho c_1, E H = E y^2.
     labels = target(name)
     rho = np.sqrt(1 - gamma**2)
-    width = rho / gamma if gamma else 0.0
+    width = rho / abs(gamma) if gamma else 0.0
     grid = kappa_grid(labels.kinks if gamma else (), width)
     means = target_means(labels, grid.nodes, gamma, 0.5)
     weights = grid.weights
