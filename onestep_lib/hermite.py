@@ -69,7 +69,7 @@ def _check_correlation(rho: ArrayLike) -> np.ndarray:
 
 
 def hermite(order: int, x: ArrayLike) -> np.ndarray:
-    r"""Evaluate :math:`He_0,\dots,He_K` by :math:`He_{k+1}=x\,He_k-k\,He_{k-1}`, :eq:`eq-hermite-rules` (by NumPy).
+    r"""Evaluate :math:`He_0,\dots,He_K` by :math:`He_{k+1}=x\,He_k-k\,He_{k-1}`, :eq:`eq-hermite-rules`.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Averages over a standard Gaussian: every quadrature rule of the library that is not about one model.
 
-Two rules: panels of Gauss-Legendre nodes on a wide interval, split at the kinks of the function (`gaussian_quadrature`,
-`gaussian_mean`), and the Gauss-Legendre nodes of any order that the panels elsewhere are made of (`gauss_legendre`).
+Two rules: panels of Gauss-Legendre nodes on a wide interval, split at the kinks of the function
+(`gaussian_quadrature`, `gaussian_mean`), and the Gauss-Legendre nodes of any order that the panels
+elsewhere are made of (`gauss_legendre`).
 
 Functions
 ---------
@@ -140,7 +141,7 @@ def evaluate(function: ScalarFunction, points: np.ndarray, name: str = "function
 
 
 def gauss_legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return Gauss-Legendre nodes and weights on (-1, 1), to rounding also for hundreds of nodes; read-only."""
+    """Return Gauss-Legendre nodes and weights on (-1, 1), to rounding also for hundreds; read-only."""
     return _gauss_legendre(check_count("count", count, 2, 5000))
 
 

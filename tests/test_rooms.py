@@ -1,4 +1,4 @@
-"""The house: folders in the order of the book, nothing imports what stands above it, one word for one thing."""
+"""The house: folders in the order of the book, no import of what stands above, one word for one thing."""
 
 import ast
 import importlib

@@ -227,10 +227,10 @@ def _picture(a=1.0):
 
 # What functions return: they hold what they are given. Users read them and build none.
 RECORDS = {
-    Averages, SquaredResolvents, MarchenkoPasturMeans, Convention, FeatureMeans, Gain, KappaGrid, LabelLaw, LabelMoments,
-    Losses, Outliers, PaperLosses, Profile, Traces, RidgePath, SignedSpectrum, SpikeMap, FixedPoint,
-    SpikedSolution, SpikedTable, Sweep, TargetMeans, WeightSpectrum, FeatureLaw, Law, WeightLaw, pl.Picture,
-    ConvergenceError, PaperProblem, BulkCovariance, GroupTable, Gradient, SecondDirection,
+    Averages, SquaredResolvents, MarchenkoPasturMeans, Convention, FeatureMeans, Gain, KappaGrid, LabelLaw,
+    LabelMoments, Losses, Outliers, PaperLosses, Profile, Traces, RidgePath, SignedSpectrum, SpikeMap,
+    FixedPoint, SpikedSolution, SpikedTable, Sweep, TargetMeans, WeightSpectrum, FeatureLaw, Law, WeightLaw,
+    pl.Picture, ConvergenceError, PaperProblem, BulkCovariance, GroupTable, Gradient, SecondDirection,
 }  # fmt: skip
 
 # Steps inside a solver, called thousands of times with what a checked caller hands them.
@@ -487,7 +487,7 @@ def _named(call):
 def test_every_public_callable_has_a_call():
     inherited = {Network, BaseException.with_traceback, BaseException.add_note}
     missing = _public() - set(CALLS) - RECORDS - INNER - inherited
-    assert "" == ", ".join(sorted(map(_named, missing)))
+    assert ", ".join(sorted(map(_named, missing))) == ""
 
 
 def _finite(value):

@@ -1,4 +1,4 @@
-"""What a feature map is: a function (network, X, rng) -> F, one sample a row, and the settings that it describes."""
+"""Feature maps: functions (network, X, rng) -> F, one sample a row, and the settings that they describe."""
 
 from __future__ import annotations
 

@@ -56,8 +56,9 @@ def simulate(
     repeats : int
         Independent repeats, at least 2.
     features : str or callable
-        A name in `onestep_lib.experiment.surrogates.FEATURE_MAPS`, or a feature map of the same signature. One that
-        `onestep_lib.experiment.feature_maps.one_step_map` marks is refused for the settings that it does not describe.
+        A name in `onestep_lib.experiment.surrogates.FEATURE_MAPS`, or a feature map of the same signature.
+        One that `onestep_lib.experiment.feature_maps.one_step_map` marks is refused for the settings that
+        it does not describe.
     test_size : int, optional
         Number of test inputs a repeat (default: the larger of 2000 and 2n). They are streamed, and the
         step sizes taken one by one, so that memory grows with neither. The label noise enters the test

@@ -1,6 +1,7 @@
 r"""Feature maps of F_l: the network's features with its first l spikes in place of the whole step.
 
-The spikes are those of :mod:`onestep_lib.small_step.spikes`, of one draw: b, its length and the row lengths are measured.
+The spikes are those of :mod:`onestep_lib.small_step.spikes`, of one draw: b, its length and the row lengths
+are measured.
 
 Functions
 ---------

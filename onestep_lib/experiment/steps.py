@@ -1,4 +1,4 @@
-r"""Gradient steps on the first layer: the exact gradient, its direction, and networks that remember their step.
+r"""Gradient steps on the first layer: the exact gradient, its direction, and networks that know their step.
 
 With the residual r of :mod:`onestep_lib.settings` the negative gradient of half the mean squared error is
 

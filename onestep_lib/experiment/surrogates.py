@@ -1,12 +1,12 @@
 r"""Feature maps to simulate: the network's own, and the simpler ones that are equivalent to it.
 
-A feature map takes a network, inputs and a Generator and returns the matrix F, one sample a row. After a step the network is
-a `onestep_lib.experiment.steps.SteppedNetwork`, which remembers its initial weights and the gradient's direction.
-`FEATURE_MAPS` names them for ``simulate(..., features=...)``.
+A feature map takes a network, inputs and a Generator and returns the matrix F, one sample a row. After a
+step the network is a `onestep_lib.experiment.steps.SteppedNetwork`, which remembers its initial weights and
+the gradient's direction. `FEATURE_MAPS` names them for ``simulate(..., features=...)``.
 
-Given the coordinate :math:`\kappa=v\cdot x` along the direction of the gradient, the features after a large step are
-equivalent to their conditional mean, a linear part and independent noise: conditional Gaussian features (the equivalence
-behind Cui et al., arXiv 2402.04980, and Dandi et al., arXiv 2410.18938).
+Given the coordinate :math:`\kappa=v\cdot x` along the direction of the gradient, the features after a large
+step are equivalent to their conditional mean, a linear part and independent noise: conditional Gaussian
+features (the equivalence behind Cui et al., arXiv 2402.04980, and Dandi et al., arXiv 2410.18938).
 
 Functions
 ---------

@@ -1,7 +1,7 @@
 """Figures: printed ones, and explorers whose sliders work on a page without a kernel.
 
-Everything public is imported from here: ``from onestep_lib.figures import Explorer, Slider``. The figures do no
-mathematics.
+Everything public is imported from here: ``from onestep_lib.figures import Explorer, Slider``. The figures
+do no mathematics.
 """
 
 from onestep_lib.figures.explorer import Explorer, Panel, Readout

@@ -1,4 +1,4 @@
-"""Steps up to sqrt(N) and beyond: the stepped network as spiked random features, and one curve for every step.
+"""Steps up to sqrt(N) and beyond: the stepped network as spiked random features, and one curve for all.
 
 Each module is the formula page of one idea; import it by name,
 ``from onestep_lib.large_step import stepped_model``.

@@ -4,10 +4,10 @@ On a batch of n samples one gradient step builds two d by d matrices,
 
 .. math:: \hat H=\frac1n\sum_iy_ix_ix_i^\top,\qquad H=\frac1n\sum_iy_i^2x_ix_i^\top .
 
-:mod:`onestep_lib.large_step.batch_squared` treats H, which is all that an odd activation needs. Here the basis
-e_k is that of H-hat, whose eigenvalues have both signs, and H enters by its diagonal
-:math:`e_k^\top He_k`. With alpha = n/d, :math:`G=(\hat H+x)^{-1}` at complex x and in the limit (a
-cavity argument, checked against realised batches),
+:mod:`onestep_lib.large_step.batch_squared` treats H, which is all that an odd activation needs. Here the
+basis e_k is that of H-hat, whose eigenvalues have both signs, and H enters by its diagonal
+:math:`e_k^\top He_k`. With alpha = n/d, :math:`G=(\hat H+x)^{-1}` at complex x and in the limit (a cavity
+argument, checked against realised batches),
 
 .. math:: m=\tfrac1d\operatorname{tr}G=\frac1{x+\mathbb E[yq]},\quad q=\frac1{1+ym/\alpha},\quad
           \tfrac1d\operatorname{tr}HG=m\,\mathbb E[y^2q],

@@ -1,7 +1,7 @@
 r"""How one gradient batch shapes the bulk of the weights.
 
-After a giant step of a network with an odd activation the bulk rows have the covariance
-:math:`(I+eH)/d`, :math:`H=\frac1n\sum_iy_i^2x_ix_i^\top` (see :mod:`onestep_lib.large_step.stepped_model`); the spike
+After a giant step of a network with an odd activation the bulk rows have the covariance :math:`(I+eH)/d`,
+:math:`H=\frac1n\sum_iy_i^2x_ix_i^\top` (see :mod:`onestep_lib.large_step.stepped_model`); the spike
 :math:`\hat g=\frac1n\sum_iy_ix_i` and the target direction :math:`\theta` are correlated with H. With
 :math:`\alpha=n/d` and :math:`G=(H+x)^{-1}`, x > 0,
 

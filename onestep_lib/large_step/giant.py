@@ -1,4 +1,7 @@
-r"""The losses after a giant step of a network with a readout of signs (the model: :mod:`onestep_lib.large_step.stepped_model`)."""
+"""The losses after a giant step of a network with a readout of signs.
+
+Its rows are those of :mod:`onestep_lib.large_step.stepped_model`, its losses those of spiked features.
+"""
 
 from __future__ import annotations
 

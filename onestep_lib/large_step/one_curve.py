@@ -9,21 +9,22 @@ v plus a bulk,
           e=\frac{\eta^2z^2}N\,\frac{\mathrm{Var}(\sigma')-c_2'^2}\alpha,
 
 with :math:`c'_2=\mathbb E[\zeta\sigma'(\zeta)]=2c_2`, :math:`B=c_{*,1}^2+\bar y^2/\alpha` and the batch
-matrices of :mod:`onestep_lib.large_step.batch_squared` and :mod:`onestep_lib.large_step.batch_signed`. Given its readout
-the network is therefore a spiked-random-features model (:mod:`onestep_lib.spiked_features.losses`) with a
-vocabulary of spikes, one a value of z. A Gaussian readout is a vocabulary only up to a quadrature in z;
-the mean part of the fit is kernel ridge with the kernel
-:math:`\mathbb E_z[\mu_0(u\kappa)\mu_0(u\kappa')c(z)]` and ridge 1/d, so the nodes must resolve
+matrices of :mod:`onestep_lib.large_step.batch_squared` and :mod:`onestep_lib.large_step.batch_signed`.
+Given its readout the network is therefore a spiked-random-features model
+(:mod:`onestep_lib.spiked_features.losses`) with a vocabulary of spikes, one a value of z. A Gaussian
+readout is a vocabulary only up to a quadrature in z; the mean part of the fit is kernel ridge with the
+kernel :math:`\mathbb E_z[\mu_0(u\kappa)\mu_0(u\kappa')c(z)]` and ridge 1/d, so the nodes must resolve
 :math:`\mu_0(u_1z\kappa)` in z (Gauss-Hermite does not), and the finite-d penalty is part of the theory.
 
 A cavity calculation, not a proof (derived in the chapter on one curve), compared with the network in
-``tests/data/one_curve.json`` (:mod:`onestep_lib.experiment.sweeps`). It holds for the centred or scaled network and
-targets of mean zero. For c_2 != 0 it keeps only the diagonal of H in the basis of H-hat (within 1 % of the
-test loss at :math:`\eta=n^{0.62}` for relu). The fluctuation of the row lengths is that of
+``tests/data/one_curve.json`` (:mod:`onestep_lib.experiment.sweeps`). It holds for the centred or scaled
+network and targets of mean zero. For c_2 != 0 it keeps only the diagonal of H in the basis of H-hat (within
+1 % of the test loss at :math:`\eta=n^{0.62}` for relu). The fluctuation of the row lengths is that of
 :mod:`onestep_lib.large_step.row_lengths`.
 
-Its limits: random features at :math:`\eta=0`, :mod:`onestep_lib.large_step.stepped_model` for a readout of signs, and for
-small steps the staircase of the exact step (:func:`onestep_lib.small_step.gradient.exact_spike`).
+Its limits: random features at :math:`\eta=0`, :mod:`onestep_lib.large_step.stepped_model` for a readout of
+signs, and for small steps the staircase of the exact step
+(:func:`onestep_lib.small_step.gradient.exact_spike`).
 
 Functions
 ---------

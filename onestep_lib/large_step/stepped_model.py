@@ -139,8 +139,8 @@ def grouped_rows(
     step : float
         The step size eta.
     z, fractions : array_like, shape (G,)
-        Values of :math:`z=\sqrt N\,a_j`, which take :math:`\pm\tilde\eta` to the shift :math:`\delta=\eta z/\sqrt N`,
-        and the shares of the neurons that have them.
+        Values of :math:`z=\sqrt N\,a_j`, which take :math:`\pm\tilde\eta` to the shift
+        :math:`\delta=\eta z/\sqrt N`, and the shares of the neurons that have them.
     bulk : {"full", "isotropic"}
         See `stepped_features`.
     """

@@ -13,8 +13,8 @@ and with :math:`R=(FF^\top+\lambda nI)^{-1}`, :math:`q=\lambda/\mu`,
 The right side falls and the left side rises as 1/mu grows, so there is exactly one root; the equivalent
 pair of equations for m_1, m_2, :eq:`eq-ge-pair` (Adlam and Pennington 2020; Moniri et al., arXiv
 2310.07891), has a second, false root at (0, 0). All averages over x are closed forms of the
-Marchenko-Pastur law (:mod:`onestep_lib.no_step.marchenko_pastur`), and every derivative in lambda is exact. The
-spectrum is in :mod:`onestep_lib.no_step.density`.
+Marchenko-Pastur law (:mod:`onestep_lib.no_step.marchenko_pastur`), and every derivative in lambda is exact.
+The spectrum is in :mod:`onestep_lib.no_step.density`.
 
 Functions
 ---------

@@ -1,4 +1,4 @@
-"""Steps n^alpha, alpha < 1/2: the gradient, its spike in the weights, the spikes in the features, the staircase.
+"""Steps n^alpha, alpha < 1/2: the gradient, spikes in the weights and in the features, the staircase.
 
 Each module is the formula page of one idea; import it by name, ``from onestep_lib.small_step import spikes``.
 """

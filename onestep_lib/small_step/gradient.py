@@ -146,11 +146,11 @@ class LabelMoments:
     square_linear: float
 
     def direction_power(self, phi: float) -> float:
-        r"""Return :math:`B=c_{*,1}^2+\phi\,\mathbb Ey^2`, the limit of :math:`|X^\top y/n|^2` at phi = d/n."""
+        r"""Return :math:`B=c_{*,1}^2+\phi\,\mathbb Ey^2`, the limit of \|X^T y/n\|^2 at phi = d/n."""
         return self.linear**2 + check_number("phi", phi, check_positive) * self.square
 
     def alignment(self, phi: float) -> float:
-        r"""Return :math:`\gamma=c_{*,1}/\sqrt B`, the cosine of :math:`X^\top y/n` with beta_*; 0 without labels."""
+        r"""Return :math:`\gamma=c_{*,1}/\sqrt B`, the cosine of X^T y/n with beta_*; 0 without labels."""
         power = self.direction_power(phi)
         # Without noise, rounding could push the cosine of a linear target beyond 1.
         return float(np.clip(self.linear / np.sqrt(power), -1, 1)) if power > 0 else 0.0
@@ -159,7 +159,8 @@ class LabelMoments:
 def label_moments(target: Target, noise: float) -> LabelMoments:
     r"""Return the averages of the labels of a single-index target.
 
-    :math:`\mathbb Ey^2=c_{*,0}^2+c_*^2+\text{noise}^2`; the noise enters the higher ones by its Gaussian moments.
+    :math:`\mathbb Ey^2=c_{*,0}^2+c_*^2+\text{noise}^2`; the noise enters the higher ones by its Gaussian
+    moments.
 
     Parameters
     ----------
@@ -210,7 +211,7 @@ class Gradient:
 
     @property
     def power(self) -> float:
-        r""":math:`B=c_{*,1}^2+\phi\,(\mathbb Ey^2+\mathbb Ef_0^2)`: :math:`|b|^2` without :math:`-c_1W_0^\top a`."""
+        r""":math:`B=c_{*,1}^2+\phi\,(\mathbb Ey^2+\mathbb Ef_0^2)`, the power of b without :math:`-c_1W_0^\top a`."""
         return self.labels.direction_power(self.phi) + self.phi * self.output_power
 
     @property
@@ -220,7 +221,7 @@ class Gradient:
 
     @property
     def spread(self) -> float:
-        r""":math:`\phi\,\mathrm{Var}(\sigma')\,\mathbb Ey^2`: the squared length of what is not of rank one, over a_j^2."""
+        r""":math:`\phi\,\mathrm{Var}(\sigma')\,\mathbb Ey^2`: what is not of rank one, squared, over a_j^2."""
         return self.phi * self.activation.slope_variance * self.labels.square
 
     @property
@@ -262,8 +263,8 @@ def gradient_spike(setting: Setting) -> Spike:
 def exact_spike(setting: Setting) -> Spike:
     r"""Return `gradient_spike` with the widening q of the exact step (formula in the module).
 
-    The theories of :mod:`onestep_lib.small_step.spikes`, :mod:`onestep_lib.small_step.outliers` and :mod:`onestep_lib.small_step.stairs`
-    describe a step of rank one unless they are given this spike.
+    The theories of :mod:`onestep_lib.small_step.spikes`, :mod:`onestep_lib.small_step.outliers` and
+    :mod:`onestep_lib.small_step.stairs` describe a step of rank one unless they are given this spike.
 
     Raises
     ------
@@ -298,9 +299,9 @@ class SecondDirection:
 def second_direction(setting: Setting) -> SecondDirection:
     r"""Return the direction that a step of size eta leaves to a second one on its batch, in the limit.
 
-    The formulas are those of :mod:`onestep_lib.small_step.gradient`, to first order in :math:`\eta/\sqrt N`. An activation
-    with a kink is slower to reach them, with an error of order :math:`\eta/\sqrt N` (observed for relu:
-    0.1 at :math:`\eta=3.7`, N = 600).
+    The formulas are those of :mod:`onestep_lib.small_step.gradient`, to first order in
+    :math:`\eta/\sqrt N`. An activation with a kink is slower to reach them, with an error of order
+    :math:`\eta/\sqrt N` (observed for relu: 0.1 at :math:`\eta=3.7`, N = 600).
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 r"""Outliers: the eigenvalues of F F^T/n that the rank-one parts of the features push out of the bulk.
 
-With P, t and :math:`M=(1+\tau)I+P^\top\operatorname{diag}(t)P` of :mod:`onestep_lib.small_step.spikes`, by Woodbury's
-identity the eigenvalues z of F F^T/n to the right of the bulk are those with det M(-z) = 0, and the
-eigenvector u of z has
+With P, t and :math:`M=(1+\tau)I+P^\top\operatorname{diag}(t)P` of :mod:`onestep_lib.small_step.spikes`, by
+Woodbury's identity the eigenvalues z of F F^T/n to the right of the bulk are those with det M(-z) = 0, and
+the eigenvector u of z has
 
 .. math:: \frac{\langle u,h_q\rangle^2}n=-\frac{t_q^2\,(Pv)_q^2}{v^\top M'v},\qquad M(-z)\,v=0 .
 

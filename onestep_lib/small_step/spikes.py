@@ -1,6 +1,7 @@
 r"""Spikes in the features: what a step of size eta = n^alpha, alpha < 1/2, adds to random features.
 
-With b the gradient's direction (:mod:`onestep_lib.small_step.gradient`), kappa = X b/|b|, and powers taken entrywise,
+With b the gradient's direction (:mod:`onestep_lib.small_step.gradient`), kappa = X b/|b|, and powers taken
+entrywise,
 
 .. math:: F=F_l+o(\sqrt n),\qquad F_l=F_0+\sum_{k=1}^l(c_1\eta)^kc_k\,(Xb)^{\circ k}(a^{\circ k})^\top
           \quad\text{for }\tfrac{l-1}{2l}<\alpha<\tfrac l{2l+2}
@@ -11,9 +12,9 @@ more parts of rank one: its constant part, with right factor :math:`c_0+c_2(|w_j
 Gaussian rows), and for Gaussian inputs
 :math:`g_i=(|x_i|^2-d)/\sqrt{2d}` with right factor :math:`c_2\sqrt{2/d}`.
 
-**The exact step.** The rest of the gradient lengthens the rows (the widening q of :mod:`onestep_lib.small_step.gradient`)
-in proportion to the spike. It acts like one more, independent Gaussian in its direction, so that by a
-Hermite expansion the k-th spike is
+**The exact step.** The rest of the gradient lengthens the rows (the widening q of
+:mod:`onestep_lib.small_step.gradient`) in proportion to the spike. It acts like one more, independent
+Gaussian in its direction, so that by a Hermite expansion the k-th spike is
 
 .. math:: (c_1\eta|b|)^kc_k\;\mathbb E_\xi(\kappa+\sqrt q\,\xi)^{k}\;(a^{\circ k})^\top,\qquad
           \mathbb E_\xi(\kappa+\sqrt q\,\xi)^k=\sum_j\xi_{kj}(1+q)^{(k-j)/2}He_j(\kappa),
@@ -27,8 +28,9 @@ not vanish (`spike_constant`):
 This is derived and measured, not proved, and not in the papers; we have not read the proof of the theorem.
 The measurement is the projection on :math:`\mathbf 1(a\circ a)^\top` (`measured_spike_constant`): it agrees
 with the term and grows with n, while the whole norm of F - F_2 still falls at the sizes that one simulates
-(n up to 3200), where other terms are larger. Rows that are normalised again after the step lose the term
-(q = -1). :func:`onestep_lib.small_step.gradient.exact_spike` gives q to the theories, ``widened=True`` to the feature maps.
+(n up to 3200), where other terms are larger. Rows that are normalised again after the step lose the term (q
+= -1). :func:`onestep_lib.small_step.gradient.exact_spike` gives q to the theories, ``widened=True`` to the
+feature maps.
 
 **One matrix holds them all.** In the basis :math:`h_q=He_q(\kappa)/\sqrt{q!}`, q = 0, ..., l, and g on the
 side of the samples, and an orthonormal one on the side of the neurons, the parts of rank one are a small
@@ -263,8 +265,9 @@ def spike_norms(setting: Setting, level: int) -> np.ndarray:
 def spike_constant(setting: Setting) -> float | np.ndarray:
     r"""Return :math:`c_2q(\eta c_1)^2B`, the limit of `measured_spike_constant`.
 
-    Derived by the Hermite expansion of the module, with q from `onestep_lib.small_step.gradient.exact_spike`; of relative
-    order :math:`\eta^2/N` are the constants of the fourth and higher spikes.
+    Derived by the Hermite expansion of the module, with q from
+    `onestep_lib.small_step.gradient.exact_spike`; of relative order :math:`\eta^2/N` are the constants of
+    the fourth and higher spikes.
 
     Parameters
     ----------

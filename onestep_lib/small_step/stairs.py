@@ -6,11 +6,11 @@ Ridge regression on F_l (:mod:`onestep_lib.small_step.spikes`) has, by Woodbury'
           \Delta=\lambda\,\hat b^\top M^{-1}\hat b,\quad \hat b=P^\top(t\circ s),\quad
           s_q=\sqrt{q!}\,c_{*,q}\,\rho^q\ (q\ge1),
 
-with P, t and M of :mod:`onestep_lib.small_step.spikes` and rho the cosine of b and beta_*; s_0 = 0. The step size eta
-enters through P alone, so that this is the loss of F_l as a function of eta, at any eta (`finite_staircase`;
-not in the papers). F_l stands for the network's features only while eta is small against sqrt(n). When all
-its spikes are large, eta drops out: Delta has risen to the level Delta_l, which depends on the powers
-kappa^k, k <= l, with c_k != 0 (`staircase`),
+with P, t and M of :mod:`onestep_lib.small_step.spikes` and rho the cosine of b and beta_*; s_0 = 0. The
+step size eta enters through P alone, so that this is the loss of F_l as a function of eta, at any eta
+(`finite_staircase`; not in the papers). F_l stands for the network's features only while eta is small
+against sqrt(n). When all its spikes are large, eta drops out: Delta has risen to the level Delta_l, which
+depends on the powers kappa^k, k <= l, with c_k != 0 (`staircase`),
 
 .. math:: \Delta_l=\lambda\,b^\top G^{-1}b,\qquad G_{ij}=\sum_qq!\,\xi_{iq}\xi_{jq}t_q,\qquad
           b_i=\sum_{q\ge1}q!\,\xi_{iq}\,c_{*,q}\,\rho^q\,t_q,
@@ -179,8 +179,9 @@ def _dressed(setting: Setting, bulk: Traces, powers: np.ndarray) -> tuple[np.nda
 def staircase_gain(setting: Setting, level: int, spike: Spike | None = None) -> Gain:
     r"""Return :math:`\Delta_l` and :math:`\Lambda_l`, what l infinite spikes gain over random features.
 
-    Formulas in :mod:`onestep_lib.small_step.stairs`. The step sizes of the setting do not enter; they only give the
-    result its shape. Powers with c_k = 0 have no spike: an odd activation gains nothing at even levels.
+    Formulas in :mod:`onestep_lib.small_step.stairs`. The step sizes of the setting do not enter; they only
+    give the result its shape. Powers with c_k = 0 have no spike: an odd activation gains nothing at even
+    levels.
 
     Parameters
     ----------
@@ -234,9 +235,9 @@ def finite_gain(
 ) -> Gain:
     r"""Return what F_l gains over random features at every step size of the setting.
 
-    Formulas in :mod:`onestep_lib.small_step.stairs`. With ``spike=exact_spike(setting)``, a step below n^{1/2} and l
-    from `onestep_lib.small_step.spikes.spike_level` these are the network's gains in the limit; beyond, F_l is no longer
-    its features.
+    Formulas in :mod:`onestep_lib.small_step.stairs`. With ``spike=exact_spike(setting)``, a step below
+    n^{1/2} and l from `onestep_lib.small_step.spikes.spike_level` these are the network's gains in the
+    limit; beyond, F_l is no longer its features.
 
     Parameters
     ----------

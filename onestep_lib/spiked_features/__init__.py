@@ -1,8 +1,8 @@
 """Ridge regression on spiked random features, whatever their spikes come from.
 
 A model (`model`) has functions of kappa (`conditional_means`, `inner_average`, `kappa_grid`), a fixed point
-(`fixed_point`, `acceleration`), the mean part of its fit (`mean_part`) and second moments (`second_moments`); `losses` puts
-them together.
+(`fixed_point`, `acceleration`), the mean part of its fit (`mean_part`) and second moments
+(`second_moments`); `losses` puts them together.
 """
 
 from onestep_lib.spiked_features.conditional_means import (

@@ -1,9 +1,9 @@
 r"""The resolvent of spiked random features: one concave fixed point, solved by Newton from above.
 
 Groups g of neurons (fraction :math:`\pi_g` of N) have features with the conditional means
-:math:`\mu_{1,g}(\kappa),\mu_{2,g}^2(\kappa)` of :mod:`onestep_lib.spiked_features.conditional_means`; the bulk rows of
-group g have the covariance :math:`\sum_ks_g(k)\,e_ke_k^\top/d` in one common basis, with weights
-:math:`w_k` (one bin, s = 1: isotropic). With :math:`a=\alpha/\beta=n/N` and
+:math:`\mu_{1,g}(\kappa),\mu_{2,g}^2(\kappa)` of :mod:`onestep_lib.spiked_features.conditional_means`; the
+bulk rows of group g have the covariance :math:`\sum_ks_g(k)\,e_ke_k^\top/d` in one common basis, with
+weights :math:`w_k` (one bin, s = 1: isotropic). With :math:`a=\alpha/\beta=n/N` and
 :math:`C_k=\mathrm{diag}(c_gs_g(k))`,
 
 .. math::
@@ -25,7 +25,7 @@ its matrix :math:`I-t'` is the one of the linear equations for the second moment
 Functions
 ---------
 solve_fixed_point   solve for the fixed point (c, V)
-sweep_fixed_point   solve for the fixed point by accelerated sweeps: for many groups, where a Newton step is dear
+sweep_fixed_point   the same by accelerated sweeps: for many groups, where a Newton step is dear
 """
 
 from __future__ import annotations

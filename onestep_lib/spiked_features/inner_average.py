@@ -1,4 +1,4 @@
-r"""Averages over the bulk, :math:`\mathbb E f(c\,\zeta+t)` given t, :math:`\zeta\sim N(0,1)`: the inner quadrature.
+r"""Averages over the bulk, :math:`\mathbb E f(c\,\zeta+t)` given t: the inner quadrature.
 
 The panels are split at the kinks of f, and the number of nodes doubles until the averages no longer change.
 
@@ -6,7 +6,7 @@ Functions
 ---------
 bends          where to split a bulk so wide that what the activation does around 0 is narrow
 inner_panels   panels for E f(scale zeta + t), split at the kinks of f
-node_count     the number of nodes between two kinks that gives E f^2 and E zeta f on a sample of t, to rounding
+node_count     nodes between two kinks that give E f^2 and E zeta f on a sample of t, to rounding
 enough_nodes   the first count of nodes at which the second moment and the response no longer change
 """
 

@@ -1,4 +1,4 @@
-r"""The grid for averages over the spike coordinate :math:`\kappa\sim N(0,1)`, with an estimate of its own error."""
+r"""The grid for averages over the spike coordinate :math:`\kappa\sim N(0,1)`, with its own error."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-r"""The mean part of the fit: the coefficients (M, S, T) of the functions :math:`\Psi` of kappa, and its leverage.
+r"""The mean part of the fit: its coefficients (M, S, T) of the functions :math:`\Psi`, and its leverage.
 
-A weighted least-squares problem with the penalty P; the formulas are those of :mod:`onestep_lib.spiked_features.losses`.
+A weighted least-squares problem with the penalty P; the formulas are those of
+:mod:`onestep_lib.spiked_features.losses`.
 """
 
 from __future__ import annotations

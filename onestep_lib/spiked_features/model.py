@@ -1,7 +1,8 @@
-r"""Spiked random features as a model, and the functions of :math:`\kappa` that stay fixed while the ratios vary.
+r"""Spiked random features as a model, and the functions of kappa that stay fixed while the ratios vary.
 
-A `SpikedModel` says what the features and the target are; its `SpikedTable` holds the conditional means on a grid of
-kappa (:mod:`onestep_lib.spiked_features.conditional_means`), and the `GroupTable` inside what the fixed point needs.
+A `SpikedModel` says what the features and the target are; its `SpikedTable` holds the conditional means on
+a grid of kappa (:mod:`onestep_lib.spiked_features.conditional_means`), and the `GroupTable` inside what the
+fixed point needs.
 
 Functions
 ---------

@@ -199,7 +199,8 @@ def test_outliers_simulation(changes, level, deviation):
     rows = np.array(rows)
     z = rows.mean(axis=0) / (rows.std(axis=0, ddof=1) / np.sqrt(len(rows)))
     print(
-        f"{s.activation.name}: outliers {feature_outliers(s, level).values}; z of values and overlaps {z.round(2)}"
+        f"{s.activation.name}: outliers {feature_outliers(s, level).values}; z of values and overlaps
+        {z.round(2)}"
     )
     deviation("outliers.feature_outliers", "spiked features, n = 700, 10 draws", z, 0, 1)
     assert np.all(np.abs(z) < 4)

@@ -2,8 +2,8 @@
 
     python tests/tools/deviations.py [--slow]
 
-The library's tests run as in tests/tools/suites.py, with --slow the slow ones too, and their fixture `deviation`
-(tests/conftest.py) writes a line for each comparison.
+The library's tests run as in tests/tools/suites.py, with --slow the slow ones too, and their fixture
+`deviation` (tests/conftest.py) writes a line for each comparison.
 """
 
 import argparse

@@ -116,7 +116,7 @@ def drop_inner_documents(app: Sphinx, doctree: nodes.document) -> None:
 def follow_shortcut(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, text: nodes.TextElement
 ) -> nodes.reference | None:
-    """Resolve a name imported from a folder, `onestep_lib.experiment.simulate`, to the module that documents it."""
+    """Resolve a name imported from a folder (onestep_lib.experiment.simulate) to the module that has it."""
     package, _, name = node.get("reftarget", "").rpartition(".")
     if node.get("refdomain") != "py" or package not in FOLDERS:
         return None
