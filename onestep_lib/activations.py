@@ -154,7 +154,7 @@ class Activation(_GaussianFunction):
 
     @cached_property
     def slope_variance(self) -> float:
-        r"""The slope's variance :math:`\mathrm{Var}\,\sigma'(Z)`; its mean is c_1, and E Z sigma'(Z) = 2 c_2."""
+        r"""The variance of :math:`\sigma'(Z)`; its mean is c_1, and E Z sigma'(Z) = 2 c_2."""
         nodes, weights = gaussian_quadrature(self.kinks)
         return float(weights @ (self.require_slope()(nodes) - self.c1) ** 2)
 

@@ -211,7 +211,7 @@ class Gradient:
 
     @property
     def power(self) -> float:
-        r""":math:`B=c_{*,1}^2+\phi\,(\mathbb Ey^2+\mathbb Ef_0^2)`, the power of b without :math:`-c_1W_0^\top a`."""
+        r""":math:`B=c_{*,1}^2+\phi\,(\mathbb Ey^2+\mathbb Ef_0^2)`, that of b without :math:`-c_1W_0^\top a`."""
         return self.labels.direction_power(self.phi) + self.phi * self.output_power
 
     @property
@@ -221,7 +221,7 @@ class Gradient:
 
     @property
     def spread(self) -> float:
-        r""":math:`\phi\,\mathrm{Var}(\sigma')\,\mathbb Ey^2`: what is not of rank one, squared, over a_j^2."""
+        r""":math:`\phi\,\mathrm{Var}(\sigma')\,\mathbb Ey^2`: what is not of rank one, over a_j^2."""
         return self.phi * self.activation.slope_variance * self.labels.square
 
     @property

@@ -198,10 +198,8 @@ def test_outliers_simulation(changes, level, deviation):
         rows += [[found.values / theory.values - 1, *(a - b for a, b in overlap)]]
     rows = np.array(rows)
     z = rows.mean(axis=0) / (rows.std(axis=0, ddof=1) / np.sqrt(len(rows)))
-    print(
-        f"{s.activation.name}: outliers {feature_outliers(s, level).values}; z of values and overlaps
-        {z.round(2)}"
-    )
+    values = feature_outliers(s, level).values
+    print(f"{s.activation.name}: outliers {values}; z of values and overlaps {z.round(2)}")
     deviation("outliers.feature_outliers", "spiked features, n = 700, 10 draws", z, 0, 1)
     assert np.all(np.abs(z) < 4)
     assert np.all(np.abs(rows.mean(axis=0)) < 0.08)
