@@ -108,12 +108,11 @@ def simulate_spectrum(
     if setting.n <= setting.N:
         F = feature_map(network, X, streams.noise)
         return np.linalg.eigvalsh(F @ F.T / setting.n)
-    gram = np.zeros((setting.N, setting.N))
-    for rows in _blocks(setting.n, setting.N):
-        F = feature_map(network, X[rows], streams.noise)
-        gram += F.T @ F
-    values = np.linalg.eigvalsh(gram / setting.n)
-    return np.sort(np.append(np.zeros(setting.n - setting.N), values))
+    blocks = (feature_map(network, X[rows], streams.noise) for rows in _blocks(setting.n, setting.N))
+    values = np.linalg.eigvalsh(sum(F.T @ F for F in blocks) / setting.n)
+    # A map may have more columns than the network has neurons.
+    zeros = np.zeros(max(0, setting.n - values.size))
+    return np.sort(np.append(zeros, values))[-setting.n :]
 
 
 def _blocks(count: int, width: int) -> list[slice]:

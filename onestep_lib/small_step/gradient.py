@@ -211,7 +211,7 @@ class Gradient:
 
     @property
     def power(self) -> float:
-        r""":math:`B=c_{*,1}^2+\phi\,(\mathbb Ey^2+\mathbb Ef_0^2)`, that of b without :math:`-c_1W_0^\top a`."""
+        r""":math:`B=c_{*,1}^2+\phi\,(\mathbb Ey^2+\mathbb Ef_0^2)`, less the raw network's own part."""
         return self.labels.direction_power(self.phi) + self.phi * self.output_power
 
     @property

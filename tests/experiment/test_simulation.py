@@ -9,13 +9,13 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from onestep_lib import Setting, random_features, simulate, simulate_spectrum
 from onestep_lib.experiment import (
     FEATURE_MAPS,
-    Draws,
     feature_matrix,
     gradient_step,
     initial_network,
     sample_batch,
     sample_direction,
 )
+from onestep_lib.experiment.simulation import Draws
 
 SMALL = Setting(n=40, d=20, N=30, target=(0, 1, 0.5), noise=0.3, ridge=0.1)
 KINDS = ("train", "test", "objective")

@@ -112,7 +112,7 @@ def test_picture_carries_its_alternative_text_and_closes_the_figure():
 
 
 def test_every_cell_of_a_notebook_shows_its_figure():
-    source = "from onestep_lib import plotting\nfig, ax = plotting.figure()"
+    source = "from onestep_lib.figures import plotting\nfig, ax = plotting.figure()"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for _ in range(2)])
     NotebookClient(notebook, timeout=120).execute()
     shown = [[output.get("data", {}).keys() for output in cell.outputs] for cell in notebook.cells]
