@@ -23,10 +23,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = [
-    "by_value",
-    "read_only",
-]
+__all__ = ["by_value", "plain", "read_only"]
 
 Class = TypeVar("Class", bound=type)
 Object = TypeVar("Object")
@@ -137,3 +134,8 @@ def _partial_key(value: partial) -> Hashable:
     except TypeError:
         return value
     return key
+
+
+def plain(value: np.ndarray | float) -> np.ndarray | float:
+    """Return a number as a float, an array with axes as it is: what one point and a path of them return."""
+    return value if np.ndim(value) else float(value)

@@ -49,7 +49,7 @@ from onestep_lib._checks import (
     check_real,
     check_size,
 )
-from onestep_lib._values import by_value
+from onestep_lib._values import by_value, plain
 from onestep_lib.activations import Activation, Target
 from onestep_lib.activations import activation as as_activation
 from onestep_lib.activations import target as as_target
@@ -258,7 +258,7 @@ class Losses:
             raise ValueError(f"each must hold {setting.steps.size} Losses, one a step size, got {len(each)}")
         rows = np.array([(one.train, one.test, one.objective) for one in each])
         values = np.moveaxis(rows, 0, 1).reshape(3, *setting.shape)
-        train, test, objective = values if setting.shape else (float(value) for value in values)
+        train, test, objective = map(plain, values)
         return cls(train, test, objective)
 
     @classmethod
@@ -272,7 +272,6 @@ class Losses:
             )
         mean = draws.mean(axis=0)
         error = draws.std(axis=0, ddof=1) / np.sqrt(draws.shape[0])
-        scalar = mean.ndim == 1
-        train, test, objective = (float(v) if scalar else v for v in mean)
-        train_se, test_se, objective_se = (float(v) if scalar else v for v in error)
+        train, test, objective = map(plain, mean)
+        train_se, test_se, objective_se = map(plain, error)
         return cls(train, test, objective, train_se, test_se, objective_se, draws)

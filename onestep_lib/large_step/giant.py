@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from onestep_lib._checks import check_flag, check_instance
-from onestep_lib.large_step.stepped_model import stepped_features
+from onestep_lib._checks import check_instance
+from onestep_lib.large_step.stepped_model import stepped_features, stepped_losses
 from onestep_lib.settings import Losses, Setting
-from onestep_lib.spiked_features.losses import spiked_losses
 
 __all__ = [
     "giant_step",
 ]
 
 
-def giant_step(setting: Setting, bulk: str = "full", finite_d: bool = True) -> Losses:
+def giant_step(setting: Setting, bulk: str = "full", finite_d: bool = True, leverage: bool = False) -> Losses:
     r"""Return the losses after one gradient step of a network with a readout of signs.
 
     Valid for every step size; the interesting ones are :math:`\eta=O(\sqrt N)`.
@@ -29,7 +28,10 @@ def giant_step(setting: Setting, bulk: str = "full", finite_d: bool = True) -> L
     bulk : {"full", "isotropic"}
         See `stepped_features`.
     finite_d : bool
-        Keep the leading correction of finite d (see `onestep_lib.spiked_features.losses.spiked_losses`).
+        Keep the leading correction of finite d, the penalty on the mean part.
+    leverage : bool
+        Keep also the O(1/d) leverage of the mean part; needs ``finite_d=True`` and d >= 2. Off by default,
+        as in the literature; `onestep_lib.large_step.one_curve.one_step` keeps it.
 
     Returns
     -------
@@ -42,7 +44,5 @@ def giant_step(setting: Setting, bulk: str = "full", finite_d: bool = True) -> L
         As in `spike_map` and `onestep_lib.spiked_features.losses.spiked_losses`.
     """
     check_instance("setting", setting, Setting)
-    d = setting.d if check_flag("finite_d", finite_d) else None
     models = (stepped_features(setting, step, bulk) for step in np.atleast_1d(setting.steps))
-    losses = [spiked_losses(model, setting.phi, setting.psi, setting.ridges, d) for model in models]
-    return Losses.from_steps(losses, setting)
+    return stepped_losses(models, setting, finite_d, leverage)

@@ -38,12 +38,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from onestep_lib._checks import check_count, check_flag, check_instance, check_nonnegative, check_number
-from onestep_lib._threads import one_thread
-from onestep_lib.large_step.stepped_model import is_odd, require_stepped, rows_of
+from onestep_lib._checks import check_count, check_instance, check_nonnegative, check_number
+from onestep_lib.large_step.stepped_model import is_odd, require_stepped, rows_of, stepped_losses
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.gradient import Gradient, gradient_of
-from onestep_lib.spiked_features.losses import spiked_losses
 from onestep_lib.spiked_features.model import SpikedModel
 
 __all__ = [
@@ -126,7 +124,9 @@ def _vocabulary(
     return np.concatenate([-z[::-1], z]), np.concatenate([fractions[::-1], fractions]) / 2
 
 
-def one_step(setting: Setting, count: int | None = None, leverage: bool = True) -> Losses:
+def one_step(
+    setting: Setting, count: int | None = None, finite_d: bool = True, leverage: bool = True
+) -> Losses:
     r"""Return the losses after one exact gradient step, at every step size of the setting.
 
     At step 0 they are those of random features, for small steps those of the staircase, for
@@ -141,8 +141,10 @@ def one_step(setting: Setting, count: int | None = None, leverage: bool = True) 
         either readout, either kind of rows.
     count : int, optional
         See `stepped_vocabulary`.
+    finite_d : bool
+        Keep the leading correction of finite d, the penalty on the mean part.
     leverage : bool
-        Keep the O(1/d) leverage of the mean part; needs d >= 2.
+        Keep also the O(1/d) leverage of the mean part; needs ``finite_d=True`` and d >= 2.
 
     Returns
     -------
@@ -169,14 +171,10 @@ def one_step(setting: Setting, count: int | None = None, leverage: bool = True) 
       order 1/d, but at d = 100 it leaves the objective 1 to 3 % too low (``leverage=False``: 0.5 %); relu
       with He_6 at step 100 lies 20 % above the network at d = 100, with and without it.
     """
-    leverage = check_flag("leverage", leverage)
     _require(setting)
-    point = setting.phi, setting.psi, setting.ridges, setting.d, leverage, _TOLERANCE
     gradient = gradient_of(setting)
     models = (_stepped(setting, gradient, step, count) for step in np.atleast_1d(setting.steps))
-    with one_thread():
-        losses = [spiked_losses(model, *point) for model in models]
-    return Losses.from_steps(losses, setting)
+    return stepped_losses(models, setting, finite_d, leverage, _TOLERANCE)
 
 
 def nearest_setting(setting: Setting) -> Setting:

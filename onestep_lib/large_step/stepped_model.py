@@ -41,19 +41,29 @@ is_odd             whether the signs of the readout make no difference
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_choice, check_instance, check_nonnegative, check_number, check_vector
+from onestep_lib._checks import (
+    check_choice,
+    check_flag,
+    check_instance,
+    check_nonnegative,
+    check_number,
+    check_vector,
+)
+from onestep_lib._threads import one_thread
 from onestep_lib._values import by_value
 from onestep_lib.activations import Activation
 from onestep_lib.large_step.batch_signed import signed_covariance
 from onestep_lib.large_step.batch_squared import squared_covariance
 from onestep_lib.large_step.row_lengths import expected_lengths
-from onestep_lib.settings import Setting
+from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.gradient import Gradient, gradient_of
+from onestep_lib.spiked_features.losses import spiked_losses
 from onestep_lib.spiked_features.model import BulkCovariance, SpikedModel
 
 __all__ = [
@@ -200,6 +210,25 @@ def stepped_features(setting: Setting, step: float, bulk: str = "full") -> Spike
     if is_odd(setting.activation):
         return grouped_rows(setting, step, [1.0], [1.0], bulk)
     return grouped_rows(setting, step, _SIGNS, [0.5, 0.5], bulk)
+
+
+def stepped_losses(
+    models: Iterable[SpikedModel],
+    setting: Setting,
+    finite_d: bool,
+    leverage: bool,
+    tolerance: float = 1e-12,
+) -> Losses:
+    """The losses of models, one a step size of the setting, with the options that the theories share."""
+    finite_d, leverage = check_flag("finite_d", finite_d), check_flag("leverage", leverage)
+    if leverage and not finite_d:
+        raise ValueError("finite_d must be True with leverage=True: the leverage is of order 1/d")
+    options = setting.d if finite_d else None, leverage, tolerance
+    with one_thread():
+        losses = [
+            spiked_losses(model, setting.phi, setting.psi, setting.ridges, *options) for model in models
+        ]
+    return Losses.from_steps(losses, setting)
 
 
 def require_signs(setting: Setting) -> None:

@@ -61,7 +61,7 @@ import numpy as np
 from scipy.special import factorial
 
 from onestep_lib._checks import check_instance, check_nonnegative, check_number, check_positive, shown
-from onestep_lib._values import by_value
+from onestep_lib._values import by_value, plain
 from onestep_lib.activations import Activation, Target
 from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.settings import Setting
@@ -326,7 +326,7 @@ def second_direction(setting: Setting) -> SecondDirection:
     along_target = slope**2 * (1 + setting.phi) + setting.phi * variance
     along_b = along_target + slope**2 * setting.phi * spike.alignment**2
     shares = (1 - setting.steps * rate for rate in (along_b, along_target))
-    return SecondDirection(*(share if setting.steps.ndim else float(share) for share in shares))
+    return SecondDirection(*map(plain, shares))
 
 
 def label_direction_error(setting: Setting) -> float:

@@ -55,6 +55,7 @@ import numpy as np
 from scipy.special import factorial, factorial2
 
 from onestep_lib._checks import check_count, check_instance, check_number, check_positive, check_vector, shown
+from onestep_lib._values import plain
 from onestep_lib.hermite import MAX_ORDER, monomial_to_hermite
 from onestep_lib.no_step.gaussian_equivalence import Traces
 from onestep_lib.settings import Setting
@@ -285,4 +286,4 @@ def spike_constant(setting: Setting) -> float | np.ndarray:
     """
     spike, c = exact_spike(setting), setting.activation.coefficients(2)
     constant = c[2] * spike.widening * (setting.steps * c[1]) ** 2 * spike.power
-    return constant if setting.steps.ndim else float(constant)
+    return plain(constant)

@@ -53,7 +53,7 @@ import numpy as np
 from scipy.special import factorial, factorial2
 
 from onestep_lib._checks import check_count
-from onestep_lib._values import by_value
+from onestep_lib._values import by_value, plain
 from onestep_lib.hermite import MAX_ORDER
 from onestep_lib.no_step.gaussian_equivalence import Traces, random_features, resolvent_traces
 from onestep_lib.settings import Losses, Setting
@@ -136,9 +136,7 @@ def _gain(setting: Setting, bulk: Traces, share: np.ndarray, dshare: np.ndarray)
     m1 = setting.n / setting.N * bulk.m1
     objective = np.broadcast_to(setting.ridges * share, setting.shape)
     test = np.broadcast_to(-dshare / m1**2, setting.shape)
-    return (
-        Gain(objective[()].copy(), test[()].copy()) if setting.shape else Gain(float(objective), float(test))
-    )
+    return Gain(plain(objective.copy()), plain(test.copy()))
 
 
 def _losses(setting: Setting, gain: Gain) -> Losses:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onestep_lib._checks import check_instance
-from onestep_lib._values import by_value
+from onestep_lib._values import by_value, plain
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import gradient_of, gradient_spike
 
@@ -103,4 +103,4 @@ def weight_spectrum(setting: Setting) -> WeightSpectrum:
         along * eta**2 * c1_sq * setting.target.linear**2,
     )
     threshold = _threshold(c1_sq * power + raw * c1_sq**2, raw * c1_sq, c)
-    return WeightSpectrum(float(1 + np.sqrt(c)), threshold, *(f if eta.ndim else float(f) for f in fields))
+    return WeightSpectrum(float(1 + np.sqrt(c)), threshold, *map(plain, fields))

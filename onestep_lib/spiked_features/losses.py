@@ -83,6 +83,7 @@ from onestep_lib._checks import (
     check_size,
 )
 from onestep_lib._threads import one_thread
+from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.settings import Losses
 from onestep_lib.spiked_features.fixed_point import Sweep, solve_fixed_point, sweep_fixed_point
@@ -154,10 +155,7 @@ def spiked_losses(
         ):
             solution = _solve_point(model, Ratios(1 / one_phi, 1 / one_psi, one_ridge, *fixed), solution)
             values[:, i] = solution.train, solution.test, solution.objective
-    if points[0].ndim == 0:
-        values = values[:, 0]
-        return Losses(float(values[0]), float(values[1]), float(values[2]))
-    train, test, objective = values.reshape(3, *points[0].shape)
+    train, test, objective = map(plain, values.reshape(3, *points[0].shape))
     return Losses(train, test, objective)
 
 

@@ -14,6 +14,7 @@ from onestep_lib.experiment import gradient_step, initial_network, sample_batch
 from onestep_lib.large_step import (
     giant_step,
     grouped_rows,
+    one_step,
     spike_map,
     squared_covariance,
     squared_resolvents,
@@ -417,3 +418,25 @@ def test_the_trace_of_h_where_the_equation_is_flat(alpha, deviation):
     found = squared_resolvents(labels, 0.0, alpha, x).trace
     np.testing.assert_allclose(found, roots, rtol=1e-8)
     deviation("batch_squared.squared_resolvents", "scalar roots, almost constant labels", found, roots)
+
+
+def test_the_theories_of_the_step_take_the_same_options():
+    s = Setting(
+        n=300,
+        d=100,
+        N=150,
+        activation="tanh",
+        target=(0, 1),
+        noise=0.3,
+        ridge=0.1,
+        step=20.0,
+        readout="signs",
+    )
+    for options in ({}, {"finite_d": False, "leverage": False}, {"finite_d": True, "leverage": True}):
+        options = {"leverage": False} | options
+        giant, one = giant_step(s, **options), one_step(s, **options)
+        for name in ("train", "test", "objective"):
+            np.testing.assert_allclose(giant[name][0], one[name][0], rtol=1e-7)
+    for theory in (giant_step, one_step):
+        with pytest.raises(ValueError, match="finite_d must be True with leverage=True"):
+            theory(s, finite_d=False, leverage=True)
