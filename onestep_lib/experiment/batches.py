@@ -26,13 +26,33 @@ __all__ = [
 
 
 def sample_direction(d: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw a target direction beta_* uniformly on the unit sphere, shape (d,)."""
+    """Draw a target direction beta_* uniformly on the unit sphere, shape (d,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.experiment import sample_direction
+    >>> direction = sample_direction(20, np.random.default_rng(0))
+    >>> print(direction.shape, f"{direction @ direction:.4f}")
+    (20,) 1.0000
+    """
     direction = check_generator(rng).standard_normal(check_count("d", d))
     return direction / np.linalg.norm(direction)
 
 
 def sample_inputs(setting: Setting, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw `count` inputs of the setting's distribution, shape (count, d)."""
+    """Draw `count` inputs of the setting's distribution, shape (count, d).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.experiment import sample_inputs
+    >>> setting = Setting(n=50, d=20, N=30, inputs="spherical")
+    >>> X = sample_inputs(setting, 4, np.random.default_rng(0))
+    >>> print(np.sum(X**2, axis=1).round(4))
+    [20. 20. 20. 20.]
+    """
     check_instance("setting", setting, Setting)
     return SAMPLERS[setting.inputs](check_count("count", count), setting.d, check_generator(rng))
 
@@ -55,6 +75,16 @@ def sample_batch(
     -------
     X : ndarray, shape (count, d)
     y : ndarray, shape (count,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.experiment import sample_batch
+    >>> beta = np.eye(20)[0]
+    >>> X, y = sample_batch(Setting(n=50, d=20, N=30), 50, beta, np.random.default_rng(0))
+    >>> print(X.shape, np.allclose(y, X @ beta))  # sigma_* = He_1, no noise
+    (50, 20) True
     """
     check_instance("setting", setting, Setting)
     direction = check_unit_vector("direction", direction, setting.d)

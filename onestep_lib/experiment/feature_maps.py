@@ -27,6 +27,18 @@ def one_step_map(features: FeatureMap, outputs: Sequence[str] = OUTPUTS) -> Feat
         (network, X, rng) -> F, one sample a row.
     outputs : sequence of str
         What the residual may subtract, see :mod:`onestep_lib.settings`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.experiment import one_step_map, simulate
+    >>> squares = one_step_map(lambda network, X, rng: (X @ network.weights.T) ** 2)
+    >>> setting = Setting(n=50, d=20, N=30, step=1, updates=2)
+    >>> simulate(setting, np.random.default_rng(0), 2, features=squares)
+    Traceback (most recent call last):
+        ...
+    ValueError: updates must be 1 for features that describe the network after one step, got 2
     """
     setattr(features, _MARK, tuple(outputs))
     return features

@@ -66,6 +66,17 @@ def rank_one_error(gradient: np.ndarray, network: Network, direction: np.ndarray
     ------
     ValueError
         If a shape does not fit, or the gradient is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, rank_one_error
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> b = np.array([0.5, 1.0])
+    >>> gradient = np.outer(network.readout, b)
+    >>> print(f"{rank_one_error(gradient, network, b):.3f} {rank_one_error(gradient, network, b / 2):.3f}")
+    0.000 0.500
     """
     check_instance("network", network, Network)
     gradient = check_matrix("gradient", gradient, network.weights.shape[1])
@@ -85,6 +96,13 @@ def measured_spike(direction: np.ndarray, target_direction: np.ndarray) -> Spike
     ------
     ValueError
         If a shape does not fit, b is 0, or beta_* is not a unit vector.
+
+    Examples
+    --------
+    >>> from onestep_lib.experiment import measured_spike
+    >>> spike = measured_spike([3.0, 4.0], [1.0, 0.0])
+    >>> print(spike)
+    Spike(power=25.0, alignment=0.6, widening=0.0)
     """
     direction = check_vector("direction", direction)
     target_direction = check_unit_vector("target_direction", target_direction, direction.size)
@@ -107,6 +125,17 @@ def measured_weight_spectrum(network: SteppedNetwork, target_direction: np.ndarr
     ------
     TypeError, ValueError
         If the network took no step, beta_* does not fit, or the readout or the direction b is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, measured_weight_spectrum, take_steps
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> (stepped,) = take_steps(network, np.eye(2), np.array([1.0, 2.0]), 1000)
+    >>> found = measured_weight_spectrum(stepped, np.array([1.0, 0.0]))
+    >>> print(f"{found.outlier:.0f} {found.readout:.2f} {found.direction:.2f} {found.target:.2f}")
+    1581 1.00 1.00 0.20
     """
     check_instance("network", network, SteppedNetwork)
     target_direction = check_unit_vector("target_direction", target_direction, network.weights.shape[1])
@@ -144,7 +173,15 @@ def _overlap(u: np.ndarray, name: str, v: np.ndarray) -> float:
 
 
 def operator_norm(matrix: np.ndarray) -> float:
-    """Return the largest singular value of a matrix (Lanczos from a fixed start)."""
+    """Return the largest singular value of a matrix (Lanczos from a fixed start).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.experiment import operator_norm
+    >>> print(f"{operator_norm(np.diag([3.0, -5.0, 1.0])):.4f}")
+    5.0000
+    """
     matrix = check_matrix("matrix", matrix)
     if min(matrix.shape) == 1 or not matrix.any():
         return float(np.linalg.norm(matrix))
@@ -165,6 +202,17 @@ def distribution_distance(eigenvalues: np.ndarray, law: Law) -> float:
     ------
     TypeError, ValueError
         If there is no eigenvalue, all are 0, or the law is not a `Law`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting, simulate_spectrum
+    >>> from onestep_lib.experiment import distribution_distance
+    >>> from onestep_lib.no_step import feature_law
+    >>> setting = Setting(n=50, d=40, N=60)
+    >>> eigenvalues = simulate_spectrum(setting, np.random.default_rng(0))
+    >>> print(distribution_distance(eigenvalues, feature_law(setting)) < 0.1)
+    True
     """
     check_instance("law", law, Law)
     values = np.sort(check_vector("eigenvalues", eigenvalues))
@@ -190,6 +238,15 @@ def measured_outliers(F: np.ndarray, kappa: np.ndarray, count: int, level: int) 
         How many eigenvalues.
     level : int
         The highest degree l of :math:`He_q(\kappa)`; the overlap is :math:`\langle u,h_q\rangle^2/n`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.experiment import measured_outliers
+    >>> kappa = np.array([1.0, -1.0, 1.0, -1.0])
+    >>> found = measured_outliers(np.outer(kappa, [3.0, 4.0]), kappa, count=1, level=1)
+    >>> print(found.values.round(3), found.overlaps.round(3))  # |(3, 4)|^2, all along He_1
+    [25.] [[0. 1.]]
     """
     F = check_matrix("F", F)
     n = F.shape[0]
@@ -227,6 +284,16 @@ def spike_error(network: SteppedNetwork, X: np.ndarray, level: int, widened: boo
     ------
     TypeError, ValueError
         If the network took no step, or X does not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, spike_error, take_steps
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> (stepped,) = take_steps(network, np.eye(2), np.array([1.0, 2.0]), 5)
+    >>> print(f"{spike_error(stepped, np.eye(2), level=1):.4f}")  # a linear network has one spike
+    0.0000
     """
     return operator_norm(_remainder(network, X, level, widened)) / np.sqrt(len(X))
 
@@ -248,6 +315,17 @@ def measured_spike_constant(network: SteppedNetwork, X: np.ndarray, widened: boo
     ------
     TypeError, ValueError
         As in `spike_error`, or for a readout of 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, measured_spike_constant, take_steps
+    >>> network, X = Network(np.eye(2), np.ones(2), activation("he2")), np.sqrt(2) * np.eye(2)
+    >>> (stepped,) = take_steps(network, X, np.array([1.0, 2.0]), 1)
+    >>> growth = np.sum(stepped.weights**2, axis=1).mean() - 1  # of the rows: all that He_2 sees
+    >>> print(f"{measured_spike_constant(stepped, X):.3f} {growth:.3f}")
+    16.000 16.000
     """
     means, square = _remainder(network, X, 2, widened).mean(axis=0), network.readout**2
     if not square.any():

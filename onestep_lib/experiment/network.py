@@ -51,7 +51,17 @@ class Network:
 
 
 def feature_matrix(weights: np.ndarray, X: np.ndarray, sigma: Activation) -> np.ndarray:
-    r"""Return :math:`F=\sigma(XW^\top)`, shape (n, N); no factor :math:`1/\sqrt N`."""
+    r"""Return :math:`F=\sigma(XW^\top)`, shape (n, N); no factor :math:`1/\sqrt N`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import feature_matrix
+    >>> print(feature_matrix(np.eye(2), np.array([[1.0, -2.0], [3.0, 4.0]]), activation("abs")))
+    [[1. 2.]
+     [3. 4.]]
+    """
     check_instance("sigma", sigma, Activation)
     weights = check_matrix("weights", weights)
     X = check_matrix("X", X, weights.shape[1])
@@ -59,7 +69,18 @@ def feature_matrix(weights: np.ndarray, X: np.ndarray, sigma: Activation) -> np.
 
 
 def initial_network(setting: Setting, rng: np.random.Generator) -> Network:
-    """Draw the network at initialisation (rows and readout as the setting says)."""
+    """Draw the network at initialisation (rows and readout as the setting says).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.experiment import initial_network
+    >>> setting = Setting(n=50, d=20, N=30, rows="spherical", readout="signs")
+    >>> network = initial_network(setting, np.random.default_rng(0))
+    >>> print(np.sum(network.weights**2, axis=1)[:3].round(3), f"{np.sum(network.readout**2):.3f}")
+    [1. 1. 1.] 1.000
+    """
     check_instance("setting", setting, Setting)
     check_generator(rng)
     weights = rng.standard_normal((setting.N, setting.d))

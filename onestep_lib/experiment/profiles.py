@@ -69,6 +69,16 @@ def learned_profile(
     ------
     ValueError
         If the edges do not increase, or a bin stays empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.experiment import learned_profile
+    >>> setting = Setting(n=50, d=5, N=50, activation="identity", ridge=1e-6)
+    >>> profile = learned_profile(setting, np.random.default_rng(0), [-2, -1, 0, 1, 2], 2, 1000)
+    >>> print(profile.centres, profile.mean.round(1))
+    [-1.5 -0.5  0.5  1.5] [-1.4 -0.4  0.5  1.4]
     """
     check_instance("setting", setting, Setting)
     check_generator(rng)

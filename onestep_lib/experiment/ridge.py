@@ -108,6 +108,17 @@ def ridge_path(F: np.ndarray, y: np.ndarray, ridges: ArrayLike) -> RidgePath:
     ------
     ValueError, TypeError
         If there is no sample or no feature, a shape does not fit or a penalty is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.experiment import ridge_path
+    >>> path = ridge_path(np.eye(2), np.array([1.0, 2.0]), ridges=[0, 0.5])
+    >>> print(path.coefficients.round(3))
+    [[1.  0.5]
+     [2.  1. ]]
+    >>> print(path.degrees_of_freedom.round(3))
+    [2. 1.]
     """
     F, y = _whole(F, y)
     n, width = F.shape
@@ -145,6 +156,16 @@ def streamed_ridge_path(
     ------
     TypeError, ValueError
         If there is no sample or no feature, a block's shape does not fit, or a penalty is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.experiment import ridge_path, streamed_ridge_path
+    >>> rng = np.random.default_rng(0)
+    >>> F, y = rng.standard_normal((50, 20)), rng.standard_normal(50)
+    >>> path = streamed_ridge_path(lambda: [(F[:30], y[:30]), (F[30:], y[30:])], ridges=0.1)
+    >>> print(np.allclose(path.coefficients, ridge_path(F, y, 0.1).coefficients))
+    True
     """
     path = check_path("ridges", ridges)
     check_callable("blocks", blocks, "a callable that returns (F, y) blocks")
@@ -293,6 +314,14 @@ def smoother(F: np.ndarray, ridge: float) -> np.ndarray:
     ------
     ValueError, TypeError
         If F is not a matrix or the penalty is not one positive number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.experiment import smoother
+    >>> print(smoother(np.ones((2, 1)), ridge=1).round(3))
+    [[0.25 0.25]
+     [0.25 0.25]]
     """
     F = check_matrix("F", F, flags=True)
     if F.size == 0:
@@ -331,6 +360,14 @@ def leave_one_out(F: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
     ------
     ValueError, TypeError
         If there is no sample or no feature, a shape does not fit, or the penalty is not one number >= 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.experiment import leave_one_out
+    >>> F, y = np.ones((3, 1)), np.array([1.0, 2.0, 6.0])
+    >>> print(leave_one_out(F, y, ridge=0).round(3))  # less the mean of the others
+    [-3.  -1.5  4.5]
     """
     F, y = _whole(F, y)
     n, width = F.shape
@@ -358,6 +395,12 @@ def least_squares_inflation(n: int, width: int) -> float:
     ------
     ValueError, TypeError
         If width or n is not a positive integer, or width >= n - 1, where the expectation is infinite.
+
+    Examples
+    --------
+    >>> from onestep_lib.experiment import least_squares_inflation
+    >>> print(least_squares_inflation(n=101, width=50))
+    2.0
     """
     width = check_count("width", width)
     n = check_count("n", n)

@@ -87,6 +87,18 @@ def spike_features(level: int, widened: bool = False) -> FeatureMap:
         The number of spikes l >= 1.
     widened : bool
         Use the spikes of the exact step, with the widening q measured on the rows of the draw.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.experiment import simulate, spike_features
+    >>> setting = Setting(n=50, d=20, N=30, activation="identity", step=5)
+    >>> for features in (spike_features(1), "network"):  # a linear network has one spike
+    ...     losses = simulate(setting, np.random.default_rng(0), 2, features, test_size=200)
+    ...     print(f"{losses.train:.4f}")
+    0.0116
+    0.0116
     """
     level, widened = check_count("level", level, 1, MAX_ORDER), check_flag("widened", widened)
     return one_step_map(partial(_spiked, level=level, widened=widened), SPIKED_OUTPUTS)
@@ -127,6 +139,17 @@ def infinite_spike_features(level: int, widened: bool = False) -> FeatureMap:
     ----------
     level, widened
         As in `spike_features`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, infinite_spike_features, take_steps
+    >>> network = Network(np.eye(2), np.array([1.0, 2.0]), activation("identity"))
+    >>> (stepped,) = take_steps(network, np.eye(2), np.array([1.0, 2.0]), 5)
+    >>> F = infinite_spike_features(1)(stepped, np.eye(2), np.random.default_rng(0))
+    >>> print(F.shape, np.allclose(F[:, :2] @ network.readout, 0))
+    (2, 3) True
     """
     level, widened = check_count("level", level, 1, MAX_ORDER), check_flag("widened", widened)
     return one_step_map(partial(_infinitely_spiked, level=level, widened=widened), SPIKED_OUTPUTS)

@@ -83,6 +83,15 @@ def gradient_direction(network: Network, X: np.ndarray, y: np.ndarray, output: s
     r"""Return :math:`b=X^\top r/n`, shape (d,), r the residual of `onestep_lib.experiment.steps.residual`.
 
     For a centred network :eq:`eq-batch-direction`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, gradient_direction
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> print(gradient_direction(network, X=np.eye(2), y=np.array([1.0, 2.0])))
+    [0.5 1. ]
     """
     X = check_matrix("X", X)
     return X.T @ residual(network, X, y, output) / X.shape[0]
@@ -105,6 +114,18 @@ def take_steps(
     Yields
     ------
     SteppedNetwork
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, take_steps
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> X, y = np.eye(2), np.array([1.0, 2.0])
+    >>> for stepped in take_steps(network, X, y, steps=[0, 2]):
+    ...     print(stepped.step, stepped.weights.tolist())
+    0.0 [[1.0, 0.0], [0.0, 1.0]]
+    2.0 [[2.0, 2.0], [-1.0, -1.0]]
     """
     gradient = first_layer_gradient(network, X, y, output)
     direction = gradient_direction(network, X, y, output)
@@ -144,6 +165,16 @@ def first_layer_gradient(
     ------
     ValueError
         If a shape does not fit, or the activation has no useful slope (a step function).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, first_layer_gradient
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> print(first_layer_gradient(network, X=np.eye(2), y=np.array([1.0, 2.0])))  # a b^T
+    [[ 0.5  1. ]
+     [-0.5 -1. ]]
     """
     check_instance("network", network, Network)
     check_choice("output", output, OUTPUTS)
@@ -170,6 +201,16 @@ def residual(network: Network, X: np.ndarray, y: np.ndarray, output: str = "cent
     """Return the residual r at initialisation, shape (n,): what the gradient is taken of.
 
     Parameters are those of `first_layer_gradient`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, residual
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> X, y = np.eye(2), np.array([1.0, 2.0])
+    >>> print(residual(network, X, y), residual(network, X, y, output="raw"))
+    [1. 2.] [0. 3.]
     """
     check_instance("network", network, Network)
     check_choice("output", output, OUTPUTS)
@@ -186,7 +227,19 @@ def _initial_output(network: Network, preactivations: np.ndarray, output: str) -
 def gradient_step(
     network: Network, X: np.ndarray, y: np.ndarray, step: float, output: str = "centred"
 ) -> Network:
-    r"""Return the network with :math:`W_1=W_0+\eta G`, G from `first_layer_gradient`."""
+    r"""Return the network with :math:`W_1=W_0+\eta G`, G from `first_layer_gradient`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, gradient_step
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> X, y = np.eye(2), np.array([1.0, 2.0])
+    >>> print(gradient_step(network, X, y, step=2).weights)  # I + 2 a b^T
+    [[ 2.  2.]
+     [-1. -1.]]
+    """
     eta = check_number("step", step, check_nonnegative)
     check_instance("network", network, Network)
     weights = network.weights + eta * first_layer_gradient(network, X, y, output)
@@ -200,6 +253,18 @@ def gradient_steps(
 
     The readout stays as it is. For ``output="centred"`` the network's output is that of its weights minus
     that of the initial ones, so that the residual of step k is :math:`y-(f_k-f_0)`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, gradient_steps
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> X, y = np.eye(2), np.array([1.0, 2.0])
+    >>> for updates in (1, 2):  # the first step halves the residual
+    ...     print((gradient_steps(network, X, y, 0.5, updates).weights - np.eye(2))[0])
+    [0.25 0.5 ]
+    [0.375 0.75 ]
     """
     updates = check_count("updates", updates)
     check_choice("output", output, OUTPUTS)

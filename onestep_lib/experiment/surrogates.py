@@ -54,6 +54,17 @@ def conditional_gaussian_features(network: Network, X: np.ndarray, rng: np.rando
     Returns
     -------
     ndarray, shape (n, N)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, conditional_gaussian_features, take_steps
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> (stepped,) = take_steps(network, np.eye(2), np.array([1.0, 2.0]), 5)
+    >>> F = conditional_gaussian_features(stepped, np.eye(2), np.random.default_rng(0))
+    >>> print(np.allclose(F, stepped.weights.T))  # exact for a linear network
+    True
     """
     # Imported where it is used: 4 % of the time of `import onestep_lib`.
     from scipy.interpolate import CubicSpline
@@ -87,7 +98,17 @@ def _split(network: Network, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def network_features(network: Network, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    r"""Return :math:`\sigma(XW^\top)`; `rng` is not used."""
+    r"""Return :math:`\sigma(XW^\top)`; `rng` is not used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, network_features
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("abs"))
+    >>> print(network_features(network, np.array([[1.0, -2.0]]), np.random.default_rng(0)))
+    [[1. 2.]]
+    """
     check_instance("network", network, Network)
     return feature_matrix(network.weights, X, network.activation)
 
@@ -98,6 +119,16 @@ def gaussian_equivalent_features(network: Network, X: np.ndarray, rng: np.random
     The Gaussian equivalent of random features: the mean, the linear part, and independent noise with the
     power of everything else (:eq:`eq-ge-surrogate`; Moniri et al., arXiv 2310.07891,
     section 2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, gaussian_equivalent_features
+    >>> network = Network(np.eye(20), np.ones(20), activation("relu"))
+    >>> F = gaussian_equivalent_features(network, np.zeros((2000, 20)), np.random.default_rng(0))
+    >>> print(f"{F.mean():.2f} {F.var():.2f}")  # c_0 and c_{>1}^2
+    0.40 0.09
     """
     check_instance("network", network, Network)
     sigma = network.activation

@@ -104,7 +104,15 @@ def _mixed_slope(x: np.ndarray) -> np.ndarray:
 
 
 def sweep_setting(case: dict[str, Any]) -> Setting:
-    """Return the setting of a case; its first step size is 0, and several updates share a step size."""
+    """Return the setting of a case; its first step size is 0, and several updates share a step size.
+
+    Examples
+    --------
+    >>> from onestep_lib.experiment.sweeps import ONE_CURVE, sweep_setting
+    >>> setting = sweep_setting(ONE_CURVE["tanh-800"])
+    >>> setting.n, setting.shape, [round(step, 1) for step in setting.step[:3]]
+    (800, (9,), [0.0, 1.0, 3.8])
+    """
     check_instance("case", case, dict)
     if missing := {"n", "d", "N", "activation", "exponents"} - set(case):
         raise ValueError(f"case must hold {', '.join(sorted(missing))} too, got {shown(case)}")
@@ -116,7 +124,15 @@ def sweep_setting(case: dict[str, Any]) -> Setting:
 
 
 def sweep_chunk(case: dict[str, Any], chunk: int) -> np.ndarray:
-    """Simulate chunk k of a case: shape (10, 3, step sizes), order train, test, objective."""
+    """Simulate chunk k of a case: shape (10, 3, step sizes), order train, test, objective.
+
+    Examples
+    --------
+    >>> from onestep_lib.experiment.sweeps import sweep_chunk
+    >>> case = {"n": 40, "d": 20, "N": 30, "activation": "tanh", "exponents": [0.5], "seed": 1}
+    >>> sweep_chunk(case, 0).shape
+    (10, 3, 2)
+    """
     setting = sweep_setting(case)
     if "seed" not in case:
         raise ValueError(f"case must hold a seed, got {shown(case)}")
@@ -131,7 +147,17 @@ def _kept_chunk(version: str, case: dict[str, Any], chunk: int) -> np.ndarray:
 
 
 def sweep_row(case: dict[str, Any], draws: np.ndarray) -> dict[str, Any]:
-    """Return a case's entry of the table from its draws."""
+    """Return a case's entry of the table from its draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.experiment.sweeps import sweep_row
+    >>> draws = np.array([[[1.0, 0.5]] * 3, [[3.0, 1.5]] * 3])  # two repeats, three losses, two steps
+    >>> row = sweep_row({"seed": 1}, draws)
+    >>> row["level"]["test"], row["change"]["test"]
+    ({'mean': 2.0, 'se': 1.0}, [{'mean': -1.0, 'se': 0.5}])
+    """
     check_instance("case", case, dict)
     draws = check_real("draws", draws)
     if draws.ndim != 3 or draws.shape[0] < 2 or draws.shape[1] != len(LOSSES) or draws.shape[2] == 0:

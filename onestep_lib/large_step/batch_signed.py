@@ -120,6 +120,14 @@ def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectru
     ConvergenceError
         If Newton's method stops, or the traces of H-hat, its square and H, or the sums of the weights are
         off by 1e-4.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import target
+    >>> from onestep_lib.large_step import signed_spectrum
+    >>> data = signed_spectrum(target("sign"), noise=1, alpha=4)
+    >>> print(f"{data.weights @ data.square:.3f} {data.weights @ data.hd:.3f}")  # E y^2/alpha and E y^2
+    0.500 2.000
     """
     alpha = check_number("alpha", alpha, check_positive)
     law = label_law(target, noise)
@@ -153,6 +161,14 @@ def signed_covariance(
         target that has a name or Hermite coefficients, and for this process for any other.
     tilts, strengths : array_like, shape (G,)
         t_g and :math:`e_g\ge0`, one a group.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import target
+    >>> from onestep_lib.large_step import signed_covariance
+    >>> bulk = signed_covariance(target("sign"), noise=1, alpha=4, tilts=[0, 0.5], strengths=[0, 0.3])
+    >>> print((bulk.scales @ bulk.weights).round(3), bulk.scales.max(axis=1).round(1))
+    [1. 1.] [1.  4.3]
     """
     noise = check_number("noise", noise, check_nonnegative)
     alpha = check_number("alpha", alpha, check_positive)

@@ -131,6 +131,14 @@ def squared_resolvents(target: Target, noise: float, alpha: float, x: np.ndarray
     ------
     ConvergenceError
         If the equation for m does not reach 1e-13 in 200 steps.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import target
+    >>> from onestep_lib.large_step import squared_resolvents
+    >>> found = squared_resolvents(target("sign"), noise=0, alpha=1, x=[0.5, 2])
+    >>> print(found.trace.round(4))  # H = X^T X/n, n = d: the roots of x m^2 + x m = 1
+    [1.    0.366]
     """
     check_instance("target", target, Target)
     x = check_positive("x", check_vector("x", x))
@@ -240,6 +248,14 @@ def squared_covariance(target: Target, noise: float, alpha: float, strengths: Ar
         All masses are >= 0. Bins of the trace first (vv = vt = tt = 0), then those of the two
         directions (weights 0). Good to about 9 digits for the averages that the theory takes, and to 7
         where eH is large.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import target
+    >>> from onestep_lib.large_step import squared_covariance
+    >>> bulk = squared_covariance(target((0, 1)), noise=0.5, alpha=2, strengths=[0, 1])
+    >>> print((bulk.scales @ bulk.weights).round(4), (bulk.scales @ bulk.vv).round(2))
+    [1. 1.] [1.   2.89]
     """
     check_instance("target", target, Target)
     noise = check_number("noise", noise, check_nonnegative)

@@ -42,6 +42,13 @@ def giant_step(setting: Setting, bulk: str = "full", finite_d: bool = True, leve
     ------
     ValueError, ConvergenceError
         As in `spike_map` and `onestep_lib.spiked_features.losses.spiked_losses`.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting, giant_step, one_step
+    >>> setting = Setting(n=400, d=200, N=300, step=[0, 17, 52], readout="signs")
+    >>> print(giant_step(setting).test.round(3), one_step(setting).test.round(3))
+    [0.287 0.135 0.279] [0.287 0.135 0.279]
     """
     check_instance("setting", setting, Setting)
     models = (stepped_features(setting, step, bulk) for step in np.atleast_1d(setting.steps))

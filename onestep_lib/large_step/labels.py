@@ -58,6 +58,15 @@ def label_law(target: Target, noise: float) -> LabelLaw:
     Without noise the panels are those of a uniform grid in zeta, cut at the target's kinks, with y linear on
     each. With noise they are the cells of a uniform grid in y; a noise that such a grid does not resolve
     (6e-4 of the range of y) becomes two points, +noise and -noise.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import target
+    >>> from onestep_lib.large_step import label_law
+    >>> law = label_law(target((0, 1)), noise=0.5)
+    >>> middle = (law.left + law.right) / 2
+    >>> print(f"E y^2 = {law.masses[0] @ middle**2:.3f}, E y zeta = {law.masses[1] @ middle:.3f}")
+    E y^2 = 1.250, E y zeta = 1.000
     """
     check_instance("target", target, Target)
     noise = check_number("noise", noise, check_nonnegative)

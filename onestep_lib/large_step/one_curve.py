@@ -64,6 +64,13 @@ def readout_nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
 
     Gauss-Legendre in s on (0, 1) with :math:`z=4s^{3/2}`: the spacing near 0 shrinks like the width
     :math:`1/(u_1\kappa)` of the features' turn-over asks for.
+
+    Examples
+    --------
+    >>> from onestep_lib.large_step import readout_nodes
+    >>> z, weights = readout_nodes(12)
+    >>> print(f"{weights @ z:.2f} {weights @ z**2:.2f}")  # sqrt(2/pi) and 1
+    0.80 1.00
     """
     count = check_count("count", count)
     points, weights = np.polynomial.legendre.leggauss(count)
@@ -87,6 +94,15 @@ def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) 
         :math:`8+\lceil2g/3\rceil` otherwise (both signs of z are nodes), at most 20, where g is the
         larger of u_1 and :math:`\frac\eta{\sqrt N}\sqrt{\mathrm{Var}(\sigma')\,\bar y^2/\alpha}`, the growth
         of the spike and of the bulk with z. A readout of signs needs one.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.large_step import spike_strength, stepped_vocabulary
+    >>> setting = Setting(n=400, d=200, N=300)
+    >>> model = stepped_vocabulary(setting, step=20, count=12)
+    >>> print(f"{model.fractions @ model.spikes**2:.2f} {spike_strength(setting, step=20) ** 2:.2f}")
+    0.73 0.73
     """
     _require(setting)
     return _stepped(setting, gradient_of(setting), check_number("step", step, check_nonnegative), count)
@@ -170,6 +186,13 @@ def one_step(
     - labels whose E y^2 comes from values that a batch seldom holds (exp(2t), He_8): the leverage stays of
       order 1/d, but at d = 100 it leaves the objective 1 to 3 % too low (``leverage=False``: 0.5 %); relu
       with He_6 at step 100 lies 20 % above the network at d = 100, with and without it.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting, one_step, random_features
+    >>> setting = Setting(n=2000, d=1000, N=1500, step=[0, 20, 60], noise=0.3)
+    >>> print(one_step(setting).test.round(2), round(random_features(setting.replace(step=0)).test, 2))
+    [0.41 0.23 0.27] 0.41
     """
     _require(setting)
     gradient = gradient_of(setting)
@@ -187,6 +210,15 @@ def nearest_setting(setting: Setting) -> Setting:
     ----------
     setting : Setting
         Of any inputs, `fresh` and `updates`.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.large_step import nearest_setting
+    >>> setting = Setting(n=400, d=200, N=300, step=[0, 10], inputs="rademacher", updates=3)
+    >>> near = nearest_setting(setting)
+    >>> near.inputs, near.updates, near.step
+    ('gaussian', 1, (0.0, 30.0))
     """
     check_instance("setting", setting, Setting)
     total = setting.steps * setting.updates

@@ -105,6 +105,16 @@ def expected_lengths(setting: Setting) -> RowLengths:
     ------
     ValueError
         If the activation has no derivative.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.large_step import expected_lengths
+    >>> for rows in ("gaussian", "spherical"):
+    ...     setting = Setting(n=400, d=200, N=300, rows=rows)
+    ...     print(expected_lengths(setting).nu([0, 1]).round(3))
+    [1.    1.356]
+    [0.    0.409]
     """
     check_instance("setting", setting, Setting)
     gaussian = setting.rows == "gaussian"

@@ -109,6 +109,15 @@ def spike_map(setting: Setting, step: float) -> SpikeMap:
     ValueError
         If the setting has no derivative, no labels, or an output or a readout that the map does not
         cover: it needs ``readout="signs"`` and ``output="centred"`` or ``"scaled"``.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.large_step import spike_map
+    >>> setting = Setting(n=400, d=200, N=300, readout="signs")
+    >>> found = spike_map(setting, step=20)
+    >>> print(f"{found.strength:.3f} {found.alignment:.4f} {(1 + setting.phi) ** -0.5:.4f}")
+    0.857 0.8165 0.8165
     """
     require_signs(setting)
     model = grouped_rows(setting, step, _SIGNS, [0.5, 0.5], "isotropic")
@@ -116,14 +125,34 @@ def spike_map(setting: Setting, step: float) -> SpikeMap:
 
 
 def spike_strength(setting: Setting, step: float) -> float:
-    r"""Return r, the spike of a row with :math:`a_j=1/\sqrt N`, after a step of size eta."""
+    r"""Return r, the spike of a row with :math:`a_j=1/\sqrt N`, after a step of size eta.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.large_step import spike_strength
+    >>> setting = Setting(n=400, d=200, N=100, activation="identity")
+    >>> print(f"{spike_strength(setting, step=10):.4f}")  # sqrt(1 + d/n)
+    1.2247
+    """
     check_instance("setting", setting, Setting)
     rate = check_number("step", step, check_nonnegative) / np.sqrt(setting.N)
     return float(rate * setting.activation.c1 * np.sqrt(gradient_of(setting).power))
 
 
 def require_stepped(setting: Setting) -> None:
-    """Raise unless a theory of the stepped network covers the setting, whatever its readout."""
+    """Raise unless a theory of the stepped network covers the setting, whatever its readout.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.large_step import require_stepped
+    >>> require_stepped(Setting(n=400, d=200, N=300, step=20))
+    >>> require_stepped(Setting(n=400, d=200, N=300, inputs="spherical"))
+    Traceback (most recent call last):
+        ...
+    ValueError: inputs must be 'gaussian' for the stepped network, got 'spherical'
+    """
     check_instance("setting", setting, Setting)
     setting.require_theory()
     if setting.inputs != "gaussian":
@@ -153,6 +182,15 @@ def grouped_rows(
         :math:`\delta=\eta z/\sqrt N`, and the shares of the neurons that have them.
     bulk : {"full", "isotropic"}
         See `stepped_features`.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.large_step import grouped_rows, spike_strength
+    >>> setting = Setting(n=400, d=200, N=300)
+    >>> model = grouped_rows(setting, step=20, z=[0.5, 2], fractions=[0.7, 0.3])
+    >>> print((model.spikes / spike_strength(setting, step=20)).round(3))
+    [0.5 2. ]
     """
     require_stepped(setting)
     bulk = check_choice("bulk", bulk, BULKS)
@@ -205,6 +243,15 @@ def stepped_features(setting: Setting, step: float, bulk: str = "full") -> Spike
         The step size eta.
     bulk : {"full", "isotropic"}
         The whole covariance of the bulk rows, or the scales :math:`c_\pm` only.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.large_step import stepped_features
+    >>> setting = Setting(n=400, d=200, N=300, activation="relu", readout="signs")
+    >>> model = stepped_features(setting, step=20, bulk="isotropic")
+    >>> print(model.spikes.round(3), model.fractions)
+    [ 0.707 -0.707] [0.5 0.5]
     """
     require_signs(setting)
     if is_odd(setting.activation):
@@ -241,7 +288,15 @@ def require_signs(setting: Setting) -> None:
 
 
 def is_odd(sigma: Activation) -> bool:
-    """Return whether sigma is odd: neurons with the readouts a and -a are then one group, up to a sign."""
+    """Return whether sigma is odd: neurons with the readouts a and -a are then one group, up to a sign.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.large_step import is_odd
+    >>> print([name for name in ("tanh", "relu", "he3", "abs") if is_odd(activation(name))])
+    ['tanh', 'he3']
+    """
     check_instance("sigma", sigma, Activation)
     x = np.linspace(0.05, 8, 160)
     return bool(np.allclose(sigma(x), -sigma(-x), rtol=1e-13, atol=1e-13))

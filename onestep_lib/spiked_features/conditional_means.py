@@ -122,6 +122,14 @@ def feature_means(
     ConvergenceError
         If the inner quadrature needs more than 768 nodes between two kinks and, for a wide bulk, more than
         3e7 values of the activation in all.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.spiked_features import feature_means
+    >>> means = feature_means(activation("identity"), spikes=[2], kappa=[1, 2], scales=3)
+    >>> print(means.mu0.round(3), means.mu1.round(3), abs(means.m2).round(3))
+    [[2. 4.]] [[3. 3.]] [[0. 0.]]
     """
     check_instance("sigma", sigma, Activation)
     u, kappa = _filled("spikes", spikes), _filled("kappa", kappa)
@@ -361,6 +369,14 @@ def target_means(
     ConvergenceError
         If the inner quadrature needs more than 768 nodes between two kinks, as for a kink that is not
         among those of the target.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import target
+    >>> from onestep_lib.spiked_features import target_means
+    >>> labels = target_means(target((0, 1)), kappa=[1, 2], alignment=0.6, noise=0.5)
+    >>> print(labels.h0.round(3), labels.h1.round(3), labels.H.round(3))
+    [0.6 1.2] [0.8 0.8] [1.25 2.33]
     """
     check_instance("target", target, (Target, TwoIndexTarget))
     kappa = _filled("kappa", kappa)

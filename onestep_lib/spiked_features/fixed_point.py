@@ -135,6 +135,15 @@ def solve_fixed_point(
     ConvergenceError
         If after 120 steps (c, V) still moves by more than 1e-12 (relative to c and 1 + V), unless rounding
         alone moves it: by less than the tolerance, or at a residual below 1e-11.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import activation, target
+    >>> from onestep_lib.spiked_features import SpikedModel, solve_fixed_point
+    >>> model = SpikedModel(activation("identity"), spikes=[0], fractions=[1], target=target((0, 1)))
+    >>> point = solve_fixed_point(model.table.features, alpha=2, beta=3, penalty=1e-6)
+    >>> print(f"{point.D[0]:.4f}")  # 1 - d/n, as for least squares
+    0.5000
     """
     check_instance("features", features, GroupTable)
     alpha, beta, penalty, tolerance = (
@@ -245,6 +254,16 @@ def sweep_fixed_point(
     ------
     ConvergenceError
         If it is not reached.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import activation, target
+    >>> from onestep_lib.spiked_features import SpikedModel, solve_fixed_point, sweep_fixed_point
+    >>> model = SpikedModel(activation("tanh"), spikes=[1, 3], fractions=[0.5, 0.5], target=target((0, 1)))
+    >>> f = model.table.features
+    >>> swept = sweep_fixed_point(f, 2, 1.5, 0.1, lambda sweep: 0 * sweep.D, f.bulk.weights, 1e-9)
+    >>> print(abs(swept.c - solve_fixed_point(f, 2, 1.5, 0.1).c).max() < 1e-8)
+    True
     """
     groups = features.fractions.size
     at = {"alpha": alpha, "beta": beta, "penalty": penalty}

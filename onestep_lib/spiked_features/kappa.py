@@ -91,6 +91,13 @@ def kappa_grid(kinks: Sequence[float] = (), width: float = 0.0, spike: float = 1
         0 for a true kink.
     spike : float
         The largest spike strength: functions of spike * kappa need shorter panels.
+
+    Examples
+    --------
+    >>> from onestep_lib.spiked_features import kappa_grid
+    >>> grid = kappa_grid()
+    >>> print(f"{grid.weights @ grid.nodes**2:.6f} {grid.weights @ abs(grid.nodes):.6f}")
+    1.000000 0.797885
     """
     points = check_vector("kinks", kinks)
     width, spike = check_number("width", width, check_nonnegative), check_number("spike", spike)

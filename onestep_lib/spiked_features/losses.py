@@ -141,6 +141,16 @@ def spiked_losses(
         For arguments outside these ranges, or d = 1 with leverage.
     ConvergenceError
         If a fixed point or a quadrature does not reach its tolerance.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting, random_features
+    >>> from onestep_lib.spiked_features import SpikedModel, spiked_losses
+    >>> setting = Setting(n=2000, d=1000, N=4000)
+    >>> model = SpikedModel(setting.activation, spikes=[0], fractions=[1], target=setting.target)
+    >>> losses = spiked_losses(model, setting.phi, setting.psi, setting.ridge)
+    >>> print(f"{losses.test:.4f} {random_features(setting).test:.4f}")
+    0.0876 0.0876
     """
     check_instance("model", model, SpikedModel)
     points = check_broadcast(
@@ -173,6 +183,15 @@ def solve_spiked(
 
     `near` is the solution of a neighbouring point of the same model, whose grid and fixed point start
     this one. The grid of kappa is refined until every average is good to the tolerance.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import activation, target
+    >>> from onestep_lib.spiked_features import SpikedModel, solve_spiked
+    >>> model = SpikedModel(activation("tanh"), spikes=[1, 3], fractions=[0.5, 0.5], target=target((0, 1)))
+    >>> solution = solve_spiked(model, phi=0.5, psi=0.5, ridge=0.1)
+    >>> print(f"{solution.objective:.4f} {solution.train + 0.1 * solution.N.sum():.4f}")
+    0.3619 0.3619
     """
     check_instance("model", model, SpikedModel)
     named = (("phi", phi), ("psi", psi), ("ridge", ridge))

@@ -155,7 +155,17 @@ class SpikedTable:
 
 
 def kappa_table(model: SpikedModel, grid: KappaGrid) -> SpikedTable:
-    """Return the model's functions of kappa on a grid."""
+    """Return the model's functions of kappa on a grid.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import activation, target
+    >>> from onestep_lib.spiked_features import SpikedModel, kappa_grid, kappa_table
+    >>> model = SpikedModel(activation("tanh"), [2], [1], target((0, 1)), alignment=0.6, noise=0.5)
+    >>> table = kappa_table(model, kappa_grid(spike=2))
+    >>> print(f"E y^2 = {table.grid.weights @ table.labels.H:.4f}")
+    E y^2 = 1.2500
+    """
     check_instance("model", model, SpikedModel)
     check_instance("grid", grid, KappaGrid)
     kappa = grid.nodes
@@ -213,7 +223,15 @@ class BulkCovariance:
 
 
 def isotropic_covariance(groups: int) -> BulkCovariance:
-    """Return the bulk with one bin: covariance I/d for every group."""
+    """Return the bulk with one bin: covariance I/d for every group.
+
+    Examples
+    --------
+    >>> from onestep_lib.spiked_features import isotropic_covariance
+    >>> bulk = isotropic_covariance(groups=2)
+    >>> print(bulk.weights, bulk.scales.tolist())
+    [1.] [[1.0], [1.0]]
+    """
     groups = check_count("groups", groups)
     return BulkCovariance(np.ones(1), np.ones(1), np.zeros(1), np.ones(1), np.ones((groups, 1)))
 
