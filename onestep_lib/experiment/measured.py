@@ -113,7 +113,7 @@ def measured_spike(direction: np.ndarray, target_direction: np.ndarray) -> Spike
 
 
 def measured_weight_spectrum(network: SteppedNetwork, target_direction: np.ndarray) -> WeightSpectrum:
-    """Return the same quantities of one draw: singular values and overlaps of the weights W_1.
+    """Return the quantities of `onestep_lib.small_step.weights.weight_spectrum` of one draw.
 
     Parameters
     ----------

@@ -238,13 +238,13 @@ def squared_covariance(target: Target, noise: float, alpha: float, strengths: Ar
     Parameters
     ----------
     target, noise, alpha
-        As in `batch_spectrum`.
+        As in `squared_resolvents`.
     strengths : array_like, shape (G,)
         :math:`e_g\ge0`, one a group, not all 0.
 
     Returns
     -------
-    Bulk
+    BulkCovariance
         All masses are >= 0. Bins of the trace first (vv = vt = tt = 0), then those of the two
         directions (weights 0). Good to about 9 digits for the averages that the theory takes, and to 7
         where eH is large.

@@ -34,7 +34,7 @@ Functions
 spike_map          r, gamma and the bulk scales of one step size
 spike_strength     r
 require_stepped    raise unless a theory of the stepped network covers the setting, whatever its readout
-grouped_rows       the same for any readout, one group a value of it
+grouped_rows       the stepped network for any readout, one group a value of it
 stepped_features   the spiked random features of one step size
 is_odd             whether the signs of the readout make no difference
 """

@@ -72,7 +72,7 @@ class SpikedModel:
         Bulk scales :math:`c_g`: the limit of :math:`|w_j|`.
     row_variance : array_like, shape () or (G,)
         :math:`\nu=\frac d2\mathrm{Var}|w|^2/c^4`: 1 for Gaussian rows, 0 for rows on a sphere.
-    bulk : Bulk, optional
+    bulk : BulkCovariance, optional
         Spectral data of the bulk rows; isotropic if omitted.
     """
 
@@ -266,7 +266,7 @@ class GroupTable:
     weights : ndarray, shape (K,)
         Weights of the averages over kappa.
     fractions : ndarray, shape (G,)
-    bulk : Bulk
+    bulk : BulkCovariance
     moments : ndarray, shape (P + G, K)
         :math:`\mu_{1,g}\mu_{1,h}` for the P = G(G + 1)/2 pairs g <= h, then :math:`\mu_{2,g}^2`; `counted`
         has the pairs g < h twice.
