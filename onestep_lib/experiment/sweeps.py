@@ -2,8 +2,8 @@ r"""Long simulations whose results are stored: the one-curve table, and where th
 
 .. code-block:: console
 
-   python -m onestep_lib.experiment.sweeps one-curve tests/data/one_curve.json
-   python -m onestep_lib.experiment.sweeps beyond tests/data/beyond.json
+   python -m onestep_lib.experiment.sweeps one-curve onestep_lib/datasets/one_curve.json
+   python -m onestep_lib.experiment.sweeps beyond onestep_lib/datasets/beyond.json
 
 simulate the true network (`onestep_lib.simulate`) at step 0 and over the step sizes of a case's
 ``exponents``, :math:`\log\eta/\log n`, for every case of `ONE_CURVE` (what the theory covers) and `BEYOND`
@@ -20,6 +20,7 @@ Functions
 sweep_setting   setting of a case; its first step size is 0, and several updates share a step size
 sweep_chunk     simulate chunk k of a case: shape (10, 3, step sizes), order train, test, objective
 sweep_row       a case's entry of the table from its draws
+stored_table    the table of a sweep that comes with the library
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import json
 import signal
 import sys
 from contextlib import closing
+from importlib import resources
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -38,7 +40,7 @@ from joblib import Parallel, delayed, parallel_config
 from tqdm.auto import tqdm
 
 from onestep_lib._cache import kept, library_version
-from onestep_lib._checks import check_count, check_instance, check_real, shown
+from onestep_lib._checks import check_choice, check_count, check_instance, check_real, shown
 from onestep_lib._files import replace_file
 from onestep_lib.activations import Activation
 from onestep_lib.experiment.simulation import simulate
@@ -49,6 +51,7 @@ __all__ = [
     "CHUNK",
     "ONE_CURVE",
     "SWEEPS",
+    "stored_table",
     "sweep_chunk",
     "sweep_row",
     "sweep_setting",
@@ -172,6 +175,23 @@ def sweep_row(case: dict[str, Any], draws: np.ndarray) -> dict[str, Any]:
 
 def _mean_and_error(values: np.ndarray) -> dict[str, float]:
     return {"mean": float(values.mean()), "se": float(values.std(ddof=1) / np.sqrt(values.size))}
+
+
+def stored_table(sweep: str) -> dict[str, Any]:
+    """Return the table of a sweep that comes with the library: command, version and the entries of its cases.
+
+    Parameters
+    ----------
+    sweep : {"one-curve", "beyond"}
+
+    Examples
+    --------
+    >>> stored_table("one-curve")["cases"]["tanh-800"]["repeats"]
+    240
+    """
+    check_choice("sweep", sweep, SWEEPS)
+    name = sweep.replace("-", "_")
+    return json.loads(resources.files("onestep_lib").joinpath(f"datasets/{name}.json").read_text("utf-8"))
 
 
 def write_table(sweep: str, path: Path, names: list[str], jobs: int) -> None:

@@ -20,7 +20,7 @@ from onestep_lib.experiment import (
     sample_direction,
     take_steps,
 )
-from onestep_lib.experiment.sweeps import BEYOND, CHUNK, ONE_CURVE, sweep_chunk, sweep_setting
+from onestep_lib.experiment.sweeps import BEYOND, CHUNK, ONE_CURVE, stored_table, sweep_chunk, sweep_setting
 from onestep_lib.large_step import (
     batch_signed,
     giant_step,
@@ -36,7 +36,6 @@ from onestep_lib.spiked_features import BulkCovariance
 from onestep_lib.spiked_features import losses as spiked_features
 
 DATA = Path(__file__).parents[1] / "data"
-TABLE = DATA / "one_curve.json"
 HE12 = (0, 1, 2**-0.5)
 LOSSES = ("train", "test", "objective")
 
@@ -505,7 +504,7 @@ def root_mean_square(z):
 
 
 def test_the_stored_table_agrees_with_the_theory(capsys, deviation):
-    table = json.loads(TABLE.read_text())
+    table = stored_table("one-curve")
     assert list(table["cases"]) == list(ONE_CURVE)
     every = []
     for name, row in table["cases"].items():
@@ -529,7 +528,7 @@ COVERED = ("gaussian", "spherical", "rademacher", "uniform")
 
 
 def beyond():
-    table = json.loads((DATA / "beyond.json").read_text())["cases"]
+    table = stored_table("beyond")["cases"]
     assert list(table) == list(BEYOND)
     for name, row in table.items():
         assert {key: row[key] for key in BEYOND[name]} == json.loads(json.dumps(BEYOND[name]))
@@ -574,7 +573,7 @@ def page_rows(label):
 
 
 def test_the_page_has_the_numbers_of_the_one_curve_table():
-    table, rows = json.loads(TABLE.read_text())["cases"], page_rows("sec-checks-one-curve")
+    table, rows = stored_table("one-curve")["cases"], page_rows("sec-checks-one-curve")
     assert len(rows) == len(table)
     for (name, row), cells in zip(table.items(), rows, strict=True):
         z, _ = scores(ONE_CURVE[name], row)
@@ -615,7 +614,7 @@ def test_the_page_says_how_far_the_covered_inputs_are():
 
 
 def test_the_page_says_how_rows_scatter():
-    table = json.loads(TABLE.read_text())["cases"]
+    table = stored_table("one-curve")["cases"]
     rows = [root_mean_square(scores(ONE_CURVE[name], row)[0]) for name, row in table.items()]
     assert 0.2 < np.std(rows, ddof=1) < 0.3
     assert "scatters: by a quarter in the table below" in page_text()
@@ -704,7 +703,7 @@ def test_a_second_step_goes_back():
 @pytest.mark.parametrize("name", ["tanh-800", "relu-800"])
 def test_a_chunk_simulated_again_is_the_table_s(name):
     draws = sweep_chunk(ONE_CURVE[name], 0)
-    row = json.loads(TABLE.read_text())["cases"][name]
+    row = stored_table("one-curve")["cases"][name]
     assert draws.shape[0] == CHUNK
     change = draws[:, :, 1:] - draws[:, :, :1]
     error = change.std(axis=0, ddof=1) / np.sqrt(CHUNK)
