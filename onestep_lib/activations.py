@@ -134,6 +134,14 @@ class Activation(_GaussianFunction):
         Every point where the function or its slope jumps.
     derivative : callable or None
         The slope; None where a gradient step makes no sense (a step function).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Activation
+    >>> leaky = Activation("leaky relu", lambda x: np.maximum(x, 0.1 * x), kinks=(0.0,))
+    >>> print(f"{leaky.c1:.4f}")  # the mean of its slopes
+    0.5500
     """
 
     derivative: ScalarFunction | None = None
@@ -177,6 +185,14 @@ class Target(_GaussianFunction):
     r"""A single-index target :math:`\sigma_*`: y = sigma_*(<beta_*, x>) + noise.
 
     `polynomial` holds the Hermite coefficients where the target was given by them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Target
+    >>> jump = Target("jump", np.sign, kinks=(0.0,))
+    >>> print(f"{jump.linear:.4f} {jump.power:.4f}")  # sqrt(2/pi) and 1
+    0.7979 1.0000
     """
 
     polynomial: tuple[float, ...] | None = None
@@ -305,7 +321,16 @@ TARGETS: dict[str, Target] = {
 
 
 def centred(sigma: Activation | str) -> Activation:
-    r"""Return :math:`\sigma-c_0`, the activation without its mean."""
+    r"""Return :math:`\sigma-c_0`, the activation without its mean.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import activation, centred
+    >>> for sigma in (activation("relu"), centred("relu")):
+    ...     print(f"{sigma.name}: c_0 = {sigma.c0:.4f}, c_1 = {sigma.c1:.4f}")
+    relu: c_0 = 0.3989, c_1 = 0.5000
+    centred relu: c_0 = 0.0000, c_1 = 0.5000
+    """
     sigma = activation(sigma)
     shifted = partial(_minus, sigma.function, sigma.c0)
     return replace(sigma, name=f"centred {sigma.name}", function=shifted)
@@ -331,6 +356,13 @@ def activation(value: Activation | str | ScalarFunction) -> Activation:
 
     A callable must be smooth: its slope is computed by a six-point central difference (error about
     1e-11). Build an `Activation` to state kinks and the exact slope.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> print(f"{activation('relu').c1:.4f} {activation(np.sin).c1:.4f}")  # 1/2 and exp(-1/2)
+    0.5000 0.6065
     """
     if isinstance(value, Activation):
         return value
@@ -351,6 +383,13 @@ def target(value: Target | str | Sequence[float] | ScalarFunction) -> Target:
     r"""Return a target from a name, Hermite coefficients :math:`c_{*,k}` or a smooth callable.
 
     ``target((0, 1, 2**-0.5))`` is :math:`He_1+He_2/\sqrt2`.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import target
+    >>> sum_of_two = target((0, 1, 2**-0.5))
+    >>> print(f"{sum_of_two.name}: {sum_of_two.power:.4f}")  # 1 + 2!/2
+    1 He1 + 0.707107 He2: 2.0000
     """
     if isinstance(value, Target):
         return value

@@ -223,6 +223,15 @@ def problem_in(convention: str, setting: Setting) -> PaperProblem:
     ValueError
         For an unknown convention, or a setting that it cannot express: a step in a paper that takes none,
         another value of a field that the paper fixes.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.conventions import problem_in
+    >>> s = Setting(n=400, d=200, N=100, ridge=0.1, step=2.0, rows="spherical", output="scaled")
+    >>> cui = problem_in("cui", s)
+    >>> print(cui.ratios, f"{cui.penalty:.2f} {cui.step:.2f}")  # penalty times n/N, step times sqrt(N)
+    {'alpha': 2.0, 'beta': 0.5} 0.40 20.00
     """
     rule = _require(convention, setting)
     power = -1.0 if rule.inverted else 1.0
@@ -248,6 +257,13 @@ def setting_from(problem: PaperProblem, d: int, **fields: Any) -> Setting:
     ------
     ValueError
         For ratios that are not the paper's two, a negative penalty or step, or as in `problem_in`.
+
+    Examples
+    --------
+    >>> from onestep_lib.conventions import PaperProblem, setting_from
+    >>> s = setting_from(PaperProblem("cui", {"alpha": 2.0, "beta": 0.5}, penalty=0.4, step=20.0), d=200)
+    >>> print(s.n, s.N, f"{s.ridge:.2f} {s.step:.2f}")  # penalty over n/N, step over sqrt(N)
+    400 100 0.10 2.00
     """
     check_instance("problem", problem, PaperProblem)
     rule = _convention(problem.convention)
@@ -264,7 +280,17 @@ def setting_from(problem: PaperProblem, d: int, **fields: Any) -> Setting:
 
 
 def losses_in(convention: str, losses: Losses, setting: Setting) -> PaperLosses:
-    """Return the losses as a paper defines them; errors are those of `problem_in`."""
+    """Return the losses as a paper defines them; errors are those of `problem_in`.
+
+    Examples
+    --------
+    >>> from onestep_lib import Losses, Setting
+    >>> from onestep_lib.conventions import losses_in
+    >>> s = Setting(n=400, d=200, N=100, noise=0.5, output="scaled")
+    >>> ba = losses_in("ba", Losses(train=0.3, test=0.8, objective=0.4), s)
+    >>> print(f"{ba.training:.2f} {ba.test:.2f}")  # without the penalty, without the noise's 0.25
+    0.30 0.55
+    """
     check_instance("losses", losses, Losses)
     rule = _require(convention, setting)
     training = losses.objective if rule.penalised_training else losses.train
@@ -287,6 +313,15 @@ def losses_from(convention: str, losses: PaperLosses, setting: Setting, power: A
     TypeError, ValueError
         For losses or a power that are no numbers of the setting's shape, a negative power, or as in
         `problem_in`.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.conventions import PaperLosses, losses_from
+    >>> s = Setting(n=400, d=200, N=100, ridge=0.1)
+    >>> losses = losses_from("moniri", PaperLosses(training=0.5, test=0.8), s, power=2.0)
+    >>> print(f"{losses.train:.2f} {losses.objective:.2f}")  # they differ by ridge times power
+    0.30 0.50
     """
     check_instance("losses", losses, PaperLosses)
     rule = _require(convention, setting)

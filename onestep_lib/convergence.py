@@ -24,6 +24,12 @@ class ConvergenceError(ArithmeticError):
         The parameters of the worst point, enough to call the solver again.
     reason : str
         What about the input the solver could not do, and what to change; empty where it does not know.
+
+    Examples
+    --------
+    >>> from onestep_lib import ConvergenceError
+    >>> print(ConvergenceError("newton", 0.25, {"ridge": 0.1}, "too few iterations"))
+    newton did not converge (too few iterations): residual 0.25 at ridge=0.1
     """
 
     def __init__(

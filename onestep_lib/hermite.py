@@ -81,6 +81,12 @@ def hermite(order: int, x: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray, shape (K + 1,) + x.shape
+
+    Examples
+    --------
+    >>> from onestep_lib.hermite import hermite
+    >>> hermite(3, 2.0)  # 1, x, x^2 - 1, x^3 - 3 x
+    array([1., 2., 3., 2.])
     """
     order = check_count("order", order, minimum=0)
     x = check_real("x", x)
@@ -93,12 +99,26 @@ def hermite(order: int, x: ArrayLike) -> np.ndarray:
 
 
 def hermite_series(coefficients: ArrayLike, x: ArrayLike) -> np.ndarray:
-    r"""Evaluate :math:`\sum_k c_kHe_k(x)` (Clenshaw's recurrence, by NumPy)."""
+    r"""Evaluate :math:`\sum_k c_kHe_k(x)` (Clenshaw's recurrence, by NumPy).
+
+    Examples
+    --------
+    >>> from onestep_lib.hermite import hermite_series
+    >>> hermite_series([0, 0, 1], [0, 1, 2])  # He_2 = x^2 - 1
+    array([-1.,  0.,  3.])
+    """
     return hermite_e.hermeval(check_real("x", x), _check_coefficients("coefficients", coefficients))
 
 
 def hermite_to_monomial(order: int) -> np.ndarray:
-    r"""Return the matrix H with :math:`He_k(x)=\sum_j H_{kj}x^j`, shape (K + 1, K + 1)."""
+    r"""Return the matrix H with :math:`He_k(x)=\sum_j H_{kj}x^j`, shape (K + 1, K + 1).
+
+    Examples
+    --------
+    >>> from onestep_lib.hermite import hermite_to_monomial
+    >>> hermite_to_monomial(3)[3]  # He_3 = -3 x + x^3
+    array([ 0., -3.,  0.,  1.])
+    """
     order = _check_order(order)
     table = np.zeros((order + 1, order + 1))
     for k in range(order + 1):
@@ -112,6 +132,12 @@ def monomial_to_hermite(order: int) -> np.ndarray:
 
     :math:`\xi_{pi}=p!/(2^m\,m!\,i!)` with :math:`m=(p-i)/2` a whole number >= 0, and 0 otherwise,
     :eq:`eq-hermite-tables`.
+
+    Examples
+    --------
+    >>> from onestep_lib.hermite import monomial_to_hermite
+    >>> monomial_to_hermite(4)[4]  # x^4 = 3 + 6 He_2 + He_4
+    array([3., 0., 6., 0., 1.])
     """
     order = _check_order(order)
     table = np.zeros((order + 1, order + 1))
@@ -143,6 +169,13 @@ def hermite_coefficients(function: ScalarFunction, order: int, kinks: Sequence[f
     ------
     ValueError
         As in `gaussian_mean`, for f He_k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.hermite import hermite_coefficients
+    >>> (hermite_coefficients(np.exp, 3) / np.exp(0.5)).round(4)  # 1/k!
+    array([1.    , 1.    , 0.5   , 0.1667])
     """
     order = _check_order(order)
     weights, values, polynomials = sampled(function, order, kinks)
@@ -150,7 +183,14 @@ def hermite_coefficients(function: ScalarFunction, order: int, kinks: Sequence[f
 
 
 def hermite_powers(coefficients: ArrayLike) -> np.ndarray:
-    r"""Return :math:`k!\,c_k^2`, what each degree adds to E f(Z)^2, :eq:`eq-hermite-parseval`."""
+    r"""Return :math:`k!\,c_k^2`, what each degree adds to E f(Z)^2, :eq:`eq-hermite-parseval`.
+
+    Examples
+    --------
+    >>> from onestep_lib.hermite import hermite_powers
+    >>> hermite_powers([0, 1, 2**-0.5]).round(4)  # He_1 and He_2/sqrt(2) weigh the same
+    array([0., 1., 1.])
+    """
     coefficients = _check_coefficients("coefficients", coefficients)
     return factorial(np.arange(coefficients.size)) * coefficients**2
 
@@ -172,6 +212,14 @@ def correlated_mean(f_coefficients: ArrayLike, g_coefficients: ArrayLike, rho: A
     Returns
     -------
     ndarray, the shape of rho
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.hermite import correlated_mean, hermite_coefficients
+    >>> c = hermite_coefficients(np.exp, 30)
+    >>> print(f"{correlated_mean(c, c, 0.5):.4f} {np.exp(1.5):.4f}")  # E exp(Z + Z') = exp(1 + rho)
+    4.4817 4.4817
     """
     f = _check_coefficients("f_coefficients", f_coefficients)
     g = _check_coefficients("g_coefficients", g_coefficients)
@@ -195,6 +243,12 @@ def conditional_mean(coefficients: ArrayLike, rho: float, x: ArrayLike) -> np.nd
     Returns
     -------
     ndarray, the shape of x
+
+    Examples
+    --------
+    >>> from onestep_lib.hermite import conditional_mean
+    >>> conditional_mean([0, 0, 1], 0.5, [0, 2])  # (x^2 - 1)/4
+    array([-0.25,  0.75])
     """
     coefficients = _check_coefficients("coefficients", coefficients)
     correlation = _check_correlation(check_number("rho", rho))
@@ -217,6 +271,12 @@ def overlap_moment(k: int, d: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray, the shape of d
+
+    Examples
+    --------
+    >>> from onestep_lib.hermite import overlap_moment
+    >>> overlap_moment(2, [1, 10]).round(4)  # 3/(d (d + 2))
+    array([1.   , 0.025])
     """
     d = check_real("d", d)
     if np.any(d < 1):

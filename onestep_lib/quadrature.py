@@ -73,6 +73,14 @@ def gaussian_quadrature(kinks: Sequence[float] = (), shift: float = 0.0) -> tupl
     nodes, weights : ndarray, read-only
         At least 12 digits for functions that are analytic between the kinks, if their average comes from
         [-13, 13]: polynomials to degree 40.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.quadrature import gaussian_quadrature
+    >>> nodes, weights = gaussian_quadrature(kinks=[0.0])
+    >>> print(f"{weights @ nodes**4:.4f} {weights @ np.abs(nodes):.4f}")  # 3 and sqrt(2/pi)
+    3.0000 0.7979
     """
     return _quadrature(tuple(check_vector("kinks", kinks).tolist()), check_number("shift", shift))
 
@@ -87,6 +95,13 @@ def gaussian_mean(function: ScalarFunction, kinks: Sequence[float] = ()) -> floa
     ValueError
         If the function returns NaN, an infinite value or an array of another shape, or grows so fast that
         its mean comes from beyond 36.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.quadrature import gaussian_mean
+    >>> print(f"{gaussian_mean(np.cos):.4f} {np.exp(-0.5):.4f}")
+    0.6065 0.6065
     """
     weights, values, _ = sampled(function, 0, kinks)
     return float(weights @ values)
@@ -141,7 +156,15 @@ def evaluate(function: ScalarFunction, points: np.ndarray, name: str = "function
 
 
 def gauss_legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return Gauss-Legendre nodes and weights on (-1, 1), to rounding also for hundreds; read-only."""
+    """Return Gauss-Legendre nodes and weights on (-1, 1), to rounding also for hundreds; read-only.
+
+    Examples
+    --------
+    >>> from onestep_lib.quadrature import gauss_legendre
+    >>> x, weights = gauss_legendre(8)
+    >>> print(f"{weights @ x**14:.4f}")  # the integral of x^14 over (-1, 1), 2/15
+    0.1333
+    """
     return _gauss_legendre(check_count("count", count, 2, 5000))
 
 

@@ -104,6 +104,7 @@ class Setting:
 
     Examples
     --------
+    >>> from onestep_lib import Setting
     >>> s = Setting(n=1000, d=600, N=800, activation="tanh", target=(0, 1), ridge=[0.1, 1])
     >>> s.phi, s.psi, s.shape
     (0.6, 0.75, (2,))
@@ -231,6 +232,7 @@ class Losses:
 
     Examples
     --------
+    >>> from onestep_lib import Losses
     >>> mean, se = Losses(0.1, 0.2, 0.3, test_se=0.01)["test"]
     >>> mean, se
     (0.2, 0.01)

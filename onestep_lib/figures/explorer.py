@@ -66,6 +66,13 @@ class Panel:
         By default the range of all values over all positions, so that axes never move.
     title : str
         Above the axes, when there are several panels.
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import Line, Panel
+    >>> panel = Panel([Line([1, 10, 100], [1, 2, 3])], "n", "loss", alt="A line that rises.", x_scale="log")
+    >>> print(panel.x_axis.scale, panel.x_axis.low < 1.01, panel.x_axis.high > 99)
+    log True True
     """
 
     series: Sequence[Series]
@@ -133,7 +140,16 @@ def _holds_texts(values: object) -> bool:
 @by_value
 @dataclass(frozen=True)
 class Readout:
-    """A number that follows the sliders: values of shape (len(slider), ...), or texts."""
+    """A number that follows the sliders: values of shape (len(slider), ...), or texts.
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import Readout, Slider
+    >>> slope = Slider("slope", [1, 2, 3])
+    >>> texts, _ = Readout("largest", [1, 4, 9], sliders="slope", format="{:.1f}").texts([slope])
+    >>> texts.tolist()
+    ['1.0', '4.0', '9.0']
+    """
 
     label: str
     values: ArrayLike
@@ -179,6 +195,16 @@ class Explorer:
     ------
     ValueError
         If a shape does not fit the sliders, a name is unknown, or the HTML exceeds 150 kB.
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import Explorer, Line, Panel, Readout, Slider, tabulate
+    >>> slope = Slider("slope", [1, 2, 3])
+    >>> lines = Line([0, 1], tabulate(lambda value: [0, value], slope), sliders="slope")
+    >>> panel = Panel([lines], "x", "y", alt="A line through 0.")
+    >>> explorer = Explorer("Slopes", [slope], [panel], [Readout("at 1", [1, 2, 3], sliders="slope")])
+    >>> explorer.readout_texts(explorer.start)
+    ['2']
     """
 
     title: str

@@ -63,6 +63,15 @@ def live(
         ONESTEP_STATIC is 1 (a website being built), plain HTML: the first picture, and
         ``<span class="onestep-binder"></span>`` where the website puts its way to a kernel. No
         widget state is made then, so that no page loads the widget manager for it.
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import Slider, figure, live, picture
+    >>> def run(N):
+    ...     return picture(figure(size=(2, 1))[0], alt=f"Nothing, of width {N}.")
+    >>> shown = live(run, [Slider("N", [100, 200, 400])], alt="Nothing.")
+    >>> "of width 200." in shown._repr_html_()  # without a kernel: the first picture
+    True
     """
     check_callable("run", run)
     sliders = check_items("sliders", sliders, Slider)

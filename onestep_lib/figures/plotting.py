@@ -81,7 +81,16 @@ STYLE: dict[Any, Any] = {
 
 
 def use_style() -> None:
-    """Make `STYLE` matplotlib's settings: the one function here with a global effect."""
+    """Make `STYLE` matplotlib's settings: the one function here with a global effect.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from onestep_lib.figures import use_style
+    >>> use_style()
+    >>> plt.rcParams["font.size"]
+    11.0
+    """
     plt.rcParams.update(STYLE)
 
 
@@ -114,6 +123,13 @@ def figure(
     -------
     figure, axes
         One Axes, or an array of them.
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import figure
+    >>> drawn, axes = figure(2, sharex=True)
+    >>> drawn.get_size_inches(), axes.shape
+    (array([5.4, 7.2]), (2,))
     """
     rows, columns = check_count("rows", rows), check_count("columns", columns)
     if size is not None:
@@ -158,6 +174,16 @@ def theory_and_simulation(
     Returns
     -------
     The line and the error-bar container.
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import figure, theory_and_simulation
+    >>> _, ax = figure()
+    >>> line, dots = theory_and_simulation(ax, [1, 2], [0.5, 0.4], [0.6, 0.4], [0.1, 0.1], label="test")
+    >>> (bars,) = dots.lines[2]
+    >>> bars.get_segments()[0].round(4)  # two standard errors to either side
+    array([[1. , 0.4],
+           [1. , 0.8]])
     """
     check_instance("ax", ax, Axes)
     check_text("label", label)
@@ -192,6 +218,15 @@ def legend(ax: Axes, **options: Any) -> Legend:
     """A legend with one entry for a theory line and its dots, and a heading that says which is which.
 
     `options` are those of `matplotlib.axes.Axes.legend`, such as loc.
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import figure, legend, theory_and_simulation
+    >>> _, ax = figure()
+    >>> _ = theory_and_simulation(ax, [1, 2], [0.5, 0.4], [0.6, 0.4], [0.1, 0.1], label="test loss")
+    >>> shown = legend(ax)
+    >>> print(shown.get_title().get_text(), [text.get_text() for text in shown.get_texts()])
+    line: theory, dots: simulation ± 2 s.e. ['test loss']
     """
     check_instance("ax", ax, Axes)
     dots = {container.get_label(): container for container in ax.containers}
@@ -220,6 +255,16 @@ def histogram_and_density(
 
     A point mass (eigenvalues that are exactly zero, say) belongs to neither: leave it out of
     `samples` and scale `density` to the mass that is left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.figures import figure, histogram_and_density
+    >>> _, ax = figure()
+    >>> x, samples = np.linspace(0, 1, 50), np.random.default_rng(0).random(1000)
+    >>> bars, line = histogram_and_density(ax, samples, x, np.ones(50), bins=10, label="uniform")
+    >>> print(round(sum(bar.get_width() * bar.get_height() for bar in bars), 4), line.get_label())
+    1.0 uniform, theory
     """
     check_instance("ax", ax, Axes)
     check_text("label", label)
@@ -281,6 +326,15 @@ def gap_table(rows: Iterable[tuple[str, float, float, float]], *, title: str = "
     ------
     ValueError
         If a number is not finite or a standard error is not positive.
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import gap_table
+    >>> print(gap_table([("train", 0.1, 0.102, 0.001), ("test", 0.5, 0.49, 0.02)], title="loss"))
+    loss      theory  simulation      s.e.  gap/s.e.
+    train     0.1000      0.1020    0.0010      +2.0
+    test      0.5000      0.4900     0.020      -0.5
+    largest gap: 2.0 standard errors
     """
     check_text("title", title)
     rows = check_items("rows", rows, (tuple, list), "(name, theory, simulation, s.e.)")
@@ -349,7 +403,15 @@ class Picture:
 
 
 def picture(drawn: Figure, *, alt: str) -> Picture:
-    """Turn a figure into an image that carries its alternative text, and close the figure."""
+    """Turn a figure into an image that carries its alternative text, and close the figure.
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import figure, picture
+    >>> drawn, _ = figure(size=(2, 1))
+    >>> picture(drawn, alt="An empty pair of axes.").width  # of 110 dots an inch
+    220
+    """
     check_instance("drawn", drawn, Figure)
     if not check_text("alt", alt).strip():
         raise ValueError(f"alt must describe the figure in words, got {shown(alt)}")

@@ -116,6 +116,15 @@ class Line(Series):
     """A curve: x and y of shape (points,), or (len(slider), ..., points) for the named sliders.
 
     NaN breaks the curve. `dash` is "solid", "dashed", "dotted" or "dashdot", by default in turn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.figures import Line
+    >>> x = np.linspace(0, 1, 50)
+    >>> line = Line(x, np.outer([1, 2, 3], x), label="theory", sliders="slope")
+    >>> line.columns()["y"].shape  # one curve for each of the slider's positions
+    (3, 50)
     """
 
     x: ArrayLike
@@ -142,6 +151,13 @@ class Dots(Series):
     """Points; where `se` (of the shape of y) is given, error bars of two standard errors.
 
     `marker` is "circle", "square", "triangle" or "diamond", by default in turn.
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import Dots
+    >>> dots = Dots([1, 2], [0.6, 0.4], se=[0.1, 0.05], label="simulation")
+    >>> dots.columns()["high"].round(4)  # the upper ends of the bars
+    array([0.8, 0.5])
     """
 
     x: ArrayLike
@@ -182,7 +198,16 @@ class Dots(Series):
 @by_value
 @dataclass(frozen=True)
 class Bars(Series):
-    """A histogram: heights of shape (bars,), or (len(slider), ..., bars), over `edges` (bars + 1,)."""
+    """A histogram: heights of shape (bars,), or (len(slider), ..., bars), over `edges` (bars + 1,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.figures import Bars
+    >>> heights, edges = np.histogram([0.1, 0.2, 0.7], bins=2, range=(0, 1), density=True)
+    >>> Bars(edges, heights, label="eigenvalues").columns()["heights"].round(4)
+    array([1.3333, 0.6667])
+    """
 
     edges: ArrayLike
     heights: ArrayLike
@@ -210,7 +235,14 @@ class Bars(Series):
 @by_value
 @dataclass(frozen=True)
 class VLine(Series):
-    """A vertical line at x: a number, or an array of shape (len(slider), ...)."""
+    """A vertical line at x: a number, or an array of shape (len(slider), ...).
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import VLine
+    >>> VLine([0.5, 1, 2], label="edge", sliders="psi").columns()["x"].shape  # two ends a position
+    (3, 2)
+    """
 
     x: ArrayLike
     dash: str = "dotted"
@@ -233,7 +265,14 @@ class VLine(Series):
 @by_value
 @dataclass(frozen=True)
 class HLine(Series):
-    """A horizontal line at y: a number, or an array of shape (len(slider), ...)."""
+    """A horizontal line at y: a number, or an array of shape (len(slider), ...).
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import HLine
+    >>> HLine(0.25, label="noise").columns()["y"]
+    array([0.25, 0.25])
+    """
 
     y: ArrayLike
     dash: str = "dotted"

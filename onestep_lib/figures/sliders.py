@@ -46,6 +46,13 @@ class Slider:
         First position, one of `values` (of numbers, the nearest); by default the middle one.
     format : str
         How a number is written, as for `str.format`.
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import Slider
+    >>> ridge = Slider("ridge", [0.01, 0.1, 1, 10], label="penalty λ", initial=0.1)
+    >>> ridge.texts, ridge.start
+    (['0.01', '0.1', '1', '10'], 1)
     """
 
     name: str
@@ -99,6 +106,15 @@ def tabulate(function: Callable[..., ArrayLike], *sliders: Slider) -> np.ndarray
     Returns
     -------
     ndarray of shape (len(slider_1), ..., *shape of one result)
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import Slider, tabulate
+    >>> eta, ridge = Slider("eta", [0, 1, 2]), Slider("ridge", [0.5, 1])
+    >>> tabulate(lambda eta, ridge: eta / ridge, eta, ridge)
+    array([[0., 0.],
+           [2., 1.],
+           [4., 2.]])
     """
     check_callable("function", function)
     sliders = check_items("sliders", sliders, Slider)

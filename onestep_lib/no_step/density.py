@@ -62,6 +62,14 @@ def stieltjes(z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: 
     ------
     ValueError
         For a z that is not above the real axis, or parameters outside these ranges.
+
+    Examples
+    --------
+    >>> from onestep_lib.no_step import stieltjes
+    >>> z = 1 + 1j
+    >>> g = stieltjes(z, 1, 1, 0, 1)  # without a linear part: Marchenko and Pastur's
+    >>> print(bool(abs(z * g**2 + z * g + 1) < 1e-10))
+    True
     """
     phi, psi = (check_number(name, value, check_positive) for name, value in (("phi", phi), ("psi", psi)))
     a = check_number("c1_sq", c1_sq, check_nonnegative)
@@ -133,6 +141,14 @@ def spectral_density(x: ArrayLike, phi: float, psi: float, c1_sq: float, nonline
     Returns
     -------
     ndarray, the shape of x
+
+    Examples
+    --------
+    >>> from onestep_lib.no_step import marchenko_pastur_density, spectral_density
+    >>> spectral_density([1, 2, 5], 1, 1, 0, 1).round(4)  # without a linear part: Marchenko and Pastur's
+    array([0.2757, 0.1592, 0.    ])
+    >>> marchenko_pastur_density([1, 2, 5], 1).round(4)
+    array([0.2757, 0.1592, 0.    ])
     """
     x = check_real("x", x)
     if np.any(x <= 0):

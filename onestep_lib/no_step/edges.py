@@ -155,7 +155,16 @@ def _outward_crossing(place: Callable[[float], _Point], shape: LawShape) -> floa
 
 
 def top_distance(shape: LawShape) -> float:
-    """The distance t of the top edge to the left of the support."""
+    """The distance t of the top edge to the left of the support.
+
+    Examples
+    --------
+    >>> from onestep_lib.no_step import LawShape, bulk_edges, top_distance
+    >>> shape = LawShape(beta=0.5, c=2, k=1)
+    >>> top = shape.z(*shape.left(top_distance(shape)))
+    >>> print(f"{top:.4f} {bulk_edges(shape)[-1]:.4f}")
+    10.2489 10.2489
+    """
     check_instance("shape", shape, LawShape)
     return _top_distance(shape)
 
@@ -203,6 +212,13 @@ def bulk_edges(shape: LawShape) -> list[float]:
     ------
     ConvergenceError
         If an edge cannot be bracketed.
+
+    Examples
+    --------
+    >>> from onestep_lib.no_step import LawShape, bulk_edges
+    >>> edges = bulk_edges(LawShape(beta=1e6, c=2, k=0.25))  # next to no linear part
+    >>> [round(edge / 1e6, 3) for edge in edges]  # (1/sqrt(k) -+ 1)^2
+    [1.0, 9.0]
     """
     check_instance("shape", shape, LawShape)
     return [_bottom(shape), *_gap(shape), shape.z(*shape.left(top_distance(shape)))]
@@ -225,6 +241,14 @@ def outer_traces(distance: ArrayLike, setting: Setting) -> tuple[np.ndarray, Tra
     z : ndarray, the shape of distance
     resolvent : Resolvent
         m_1, m_2 (negative there), tau and their derivatives in lambda = -z.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.no_step import outer_traces
+    >>> z, traces = outer_traces([0.01, 1, 100], Setting(n=500, d=400, N=500))
+    >>> (-z * traces.m1).round(2)  # far from the spectrum the resolvent is -1/z
+    array([1.46, 1.14, 1.  ])
     """
     check_instance("setting", setting, Setting)
     distance = check_positive("distance", distance)

@@ -57,6 +57,12 @@ def representable_share(degree: int, count: int, d: int) -> float:
     -------
     float
         In [0, 1].
+
+    Examples
+    --------
+    >>> from onestep_lib.no_step import representable_share
+    >>> [round(representable_share(degree, 50, 100), 4) for degree in (1, 2, 3)]  # the first is m/d
+    [0.5, 0.0196, 0.0147]
     """
     degree = check_count("degree", degree, minimum=0)
     left = check_count("count", count)
@@ -94,6 +100,15 @@ def explained_share(weights: np.ndarray, direction: np.ndarray, sigma: Activatio
     ------
     ValueError, TypeError
         If a shape does not fit, a row or the direction is not of norm 1, or k is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.no_step import explained_share
+    >>> tanh, rows = activation("tanh"), np.eye(5)  # the first neuron looks along the target
+    >>> print(f"{explained_share(rows, rows[0], tanh, 1):.4f} {tanh.c1**2 / tanh.second_moment:.4f}")
+    0.9305 0.9305
     """
     check_instance("sigma", sigma, Activation)
     weights = check_matrix("weights", weights)
@@ -122,6 +137,14 @@ def fixed_feature_floor(setting: Setting) -> float:
     ------
     ValueError
         If the inputs are not Gaussian.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.no_step import fixed_feature_floor
+    >>> s = Setting(n=50, d=100, N=300, target=(0, 1), noise=0.5)
+    >>> print(f"{fixed_feature_floor(s):.4f}")  # noise^2 + 1 - n/d
+    0.7500
     """
     check_instance("setting", setting, Setting)
     if setting.inputs != "gaussian":

@@ -169,6 +169,13 @@ def resolvent_traces(
         For parameters outside these ranges.
     ConvergenceError
         If Newton's method does not reach 1e-13 in log mu.
+
+    Examples
+    --------
+    >>> from onestep_lib.no_step import resolvent_traces
+    >>> traces = resolvent_traces(1, 1, 0.5, 0, 1)  # without a linear part
+    >>> print(f"{traces.m1:.4f}")  # the root 1 of ridge (m^2 + m) = 1
+    1.0000
     """
     phi, psi, ridge, a, b = _parameters(
         ("phi", phi, True),
@@ -255,6 +262,13 @@ def ridge_losses(
     ------
     ValueError, ConvergenceError
         As in `resolvent`.
+
+    Examples
+    --------
+    >>> from onestep_lib.no_step import ridge_losses
+    >>> losses = ridge_losses(0.5, [1, 0.5, 0.25], 0, 0, 1, 0, 1)  # noise alone, N/n = 1/2, 1 and 2
+    >>> losses.train.round(4), losses.test.round(4)
+    (array([0.5, 0. , 0. ]), array([ 2., inf,  2.]))
     """
     phi, psi, ridge, a, b, linear, other = _parameters(
         ("phi", phi, True),
@@ -299,6 +313,13 @@ def random_features(setting: Setting) -> Losses:
         If a step is not 0, or the target has a mean (c_{*,0} != 0).
     ConvergenceError
         As in `resolvent`.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting, random_features
+    >>> losses = random_features(Setting(n=500, d=300, N=1000, ridge=[0, 0.1, 1e6]))
+    >>> losses.train.round(3), losses.test.round(3)  # from interpolation to no fit at all
+    (array([0.  , 0.02, 1.  ]), array([0.106, 0.134, 1.   ]))
     """
     check_instance("setting", setting, Setting)
     if np.any(setting.step):

@@ -116,7 +116,15 @@ class WeightLaw(Law):
 
 
 def weight_law(setting: Setting) -> WeightLaw:
-    r"""Return the limiting law of the eigenvalues of :math:`W_0^\top W_0`; rows of either kind have it."""
+    r"""Return the limiting law of the eigenvalues of :math:`W_0^\top W_0`; rows of either kind have it.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.no_step import weight_law
+    >>> weight_law(Setting(n=100, d=100, N=400)).support.round(4)  # (sqrt(N/d) -+ 1)^2
+    array([[1., 9.]])
+    """
     check_instance("setting", setting, Setting)
     psi = setting.psi
     low, high = marchenko_pastur_edges(psi)
@@ -156,6 +164,14 @@ def feature_law(setting: Setting) -> FeatureLaw:
         If the activation is constant, or as in `Setting.require_theory`.
     ConvergenceError
         If an edge cannot be bracketed.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.no_step import feature_law
+    >>> law = feature_law(Setting(n=1000, d=500, N=250))
+    >>> print(law.atom, law.distribution([0, law.edge]).round(4))  # N/n of the eigenvalues are not 0
+    0.75 [0.75 1.  ]
     """
     check_instance("setting", setting, Setting)
     setting.require_theory()

@@ -37,7 +37,15 @@ __all__ = [
 
 
 def marchenko_pastur_edges(ratio: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return the edges :math:`(1\mp\sqrt{\text{ratio}})^2` of X^T X/n, ratio = d/n, X n by d."""
+    r"""Return the edges :math:`(1\mp\sqrt{\text{ratio}})^2` of X^T X/n, ratio = d/n, X n by d.
+
+    Examples
+    --------
+    >>> from onestep_lib.no_step import marchenko_pastur_edges
+    >>> low, high = marchenko_pastur_edges(0.25)
+    >>> print(low, high)
+    0.25 2.25
+    """
     root = np.sqrt(check_positive("ratio", ratio))
     return (1 - root) ** 2, (1 + root) ** 2
 
@@ -57,6 +65,14 @@ def marchenko_pastur_density(x: ArrayLike, ratio: float) -> np.ndarray:
     Returns
     -------
     ndarray, the shape of x
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.no_step import marchenko_pastur_density, marchenko_pastur_edges
+    >>> x = np.linspace(*marchenko_pastur_edges(0.25), 10_000)
+    >>> print(f"{np.trapezoid(marchenko_pastur_density(x, 0.25), x):.3f}")
+    1.000
     """
     x = check_positive("x", x)
     ratio = check_number("ratio", ratio, check_positive)
@@ -104,6 +120,13 @@ def marchenko_pastur_means(v: ArrayLike, c: ArrayLike) -> MarchenkoPasturMeans:
     ------
     ValueError
         For a negative v or a c that is not positive.
+
+    Examples
+    --------
+    >>> from onestep_lib.no_step import marchenko_pastur_means
+    >>> means = marchenko_pastur_means(0, 0.5)
+    >>> print(f"{means.g:.4f} {means.h2:.4f}")  # E x = 1 and E x^2 = 1 + c
+    1.0000 1.5000
     """
     return closed_means(*check_broadcast(v=check_nonnegative("v", v), c=check_positive("c", c)))
 

@@ -167,6 +167,14 @@ def label_moments(target: Target, noise: float) -> LabelMoments:
     target : Target
     noise : float
         Standard deviation of the label noise.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import target
+    >>> from onestep_lib.small_step import label_moments
+    >>> moments = label_moments(target((0, 1)), noise=0.5)  # Gaussian labels
+    >>> print(f"{moments.square:.4f} {moments.fourth / moments.square**2:.4f}")
+    1.2500 3.0000
     """
     check_instance("target", target, Target)
     return _label_moments(target, check_number("noise", noise, check_nonnegative))
@@ -231,7 +239,16 @@ class Gradient:
 
 
 def gradient_of(setting: Setting) -> Gradient:
-    """Return the numbers of a setting's gradient, whatever its step sizes."""
+    """Return the numbers of a setting's gradient, whatever its step sizes.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.small_step import gradient_of
+    >>> gradient = gradient_of(Setting(n=1000, d=500, N=400, activation="relu", noise=1.0))
+    >>> print(f"{gradient.power:.4f} {gradient.alignment:.4f}")  # 1 + phi (1 + noise^2) and 1/sqrt(2)
+    2.0000 0.7071
+    """
     check_instance("setting", setting, Setting)
     # With c_0 != 0 the power of a raw output is the mean over readouts.
     raw = setting.activation.second_moment if setting.output == "raw" else 0.0
@@ -248,6 +265,14 @@ def gradient_spike(setting: Setting) -> Spike:
     ------
     ValueError
         If the target has a mean, if both target and noise are 0, or as in `Setting.require_theory`.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.small_step import gradient_spike
+    >>> spikes = [gradient_spike(Setting(n=n, d=500, N=400)) for n in (500, 5000, 50000)]
+    >>> [round(spike.alignment**2, 4) for spike in spikes]  # 1/(1 + d/n)
+    [0.5, 0.9091, 0.9901]
     """
     check_instance("setting", setting, Setting)
     setting.require_theory()
@@ -270,6 +295,14 @@ def exact_spike(setting: Setting) -> Spike:
     ------
     ValueError
         As in `gradient_spike`; for a raw network, an activation without derivative, or c_1 = 0.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.small_step import exact_spike
+    >>> s = Setting(n=1000, d=500, N=400, activation="relu")
+    >>> print(f"{exact_spike(s).widening:.4f}")  # Var(sigma') = c_1^2, so that q = phi/(1 + phi)
+    0.3333
     """
     spike = gradient_spike(setting)
     if setting.output == "raw":
@@ -318,6 +351,14 @@ def second_direction(setting: Setting) -> SecondDirection:
     ValueError
         As in `gradient_spike`; for another output (the scaled one hardly changes), or an activation without
         derivative.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.small_step import second_direction
+    >>> s = Setting(n=1000, d=500, N=400, activation="identity", step=[0, 0.5, 1])
+    >>> second_direction(s).target.round(4)  # 1 - eta (1 + phi)
+    array([ 1.  ,  0.25, -0.5 ])
     """
     spike = gradient_spike(setting)
     if setting.output != "centred":
@@ -335,6 +376,14 @@ def label_direction_error(setting: Setting) -> float:
     :math:`\sqrt{B_f/(c_{*,1}^2+\phi(c_*^2+\text{noise}^2)+B_f)}` with
     :math:`B_f=c_1^2+\phi\,\mathbb E\sigma^2` for a raw network, and 0 otherwise:
     papers that write X^T y/n need a centred or scaled network.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.small_step import label_direction_error
+    >>> s = Setting(n=1000, d=500, N=400, activation="identity")
+    >>> [round(label_direction_error(s.replace(output=output)), 4) for output in ("centred", "raw")]
+    [0.0, 0.7071]
     """
     check_instance("setting", setting, Setting)
     if setting.output != "raw":
@@ -356,6 +405,14 @@ def direction_floor(setting: Setting) -> float:
     ------
     ValueError
         As in `onestep_lib.small_step.gradient.gradient_spike`.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.small_step import direction_floor
+    >>> s = Setting(n=1000, d=500, N=400, target=(0, 1, 2**-0.5))  # rho^2 = 1/2
+    >>> print(f"{direction_floor(s):.4f}")  # 1 - rho^4
+    0.7500
     """
     rho_sq = gradient_spike(setting).alignment ** 2
     k = np.arange(2, _SEEN_DEGREES + 1)

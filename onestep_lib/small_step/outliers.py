@@ -76,6 +76,16 @@ def feature_outliers(
         For a raw network, a path of steps, or a target with a mean.
     ConvergenceError
         If an edge or a crossing cannot be bracketed.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.no_step import feature_law
+    >>> from onestep_lib.small_step import feature_outliers
+    >>> s = Setting(n=1000, d=500, N=400, step=5.0)
+    >>> outliers = feature_outliers(s, level=1)
+    >>> print(outliers.values.round(2), round(feature_law(s).edge, 2), outliers.overlaps.round(2))
+    [5.94] 1.83 [[0.   0.92]]
     """
     check_instance("setting", setting, Setting)
     if setting.steps.ndim:

@@ -84,6 +84,12 @@ def spike_level(exponent: float) -> int:
     ----------
     exponent : float
         alpha, 0 <= alpha < 1/2: at 1/2 every power counts (the giant step).
+
+    Examples
+    --------
+    >>> from onestep_lib.small_step import spike_level
+    >>> [spike_level(exponent) for exponent in (0, 0.2, 0.25, 0.3, 0.4)]
+    [1, 1, 2, 2, 5]
     """
     alpha = check_number("exponent", exponent)
     if not 0 <= alpha < 0.5:
@@ -137,6 +143,12 @@ def power_basis(level: int, widening: float = 0.0) -> np.ndarray:
     Returns
     -------
     ndarray, shape (l + 1, l + 1)
+
+    Examples
+    --------
+    >>> from onestep_lib.small_step import power_basis
+    >>> power_basis(2)[2].round(4), power_basis(2, widening=0.5)[2].round(4)  # kappa^2 and kappa^2 + 1/2
+    (array([1.    , 0.    , 1.4142]), array([1.5   , 0.    , 1.4142]))
     """
     level = check_count("level", level, 0, MAX_ORDER)
     orders = np.arange(level + 1)
@@ -205,6 +217,16 @@ def spike_matrix(
     ------
     ValueError
         For a raw network, a target with a mean, or a step of an activation without derivative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.small_step import spike_matrix, spike_norms
+    >>> s = Setting(n=1000, d=500, N=400, step=3.0)
+    >>> lengths = np.linalg.norm(spike_matrix(s, level=1), axis=1)  # of the rows 1, kappa and g
+    >>> print(lengths.round(4), spike_norms(s, level=1).round(4))
+    [0.    1.348 0.   ] [1.348]
     """
     require_spikes(setting)
     c, N = spike_coefficients(setting, level), setting.N
@@ -240,7 +262,16 @@ def _graded(parts: np.ndarray) -> np.ndarray:
 
 
 def sample_side(resolvent: Traces, k: float, level: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return t_q, q = 0, ..., l and g, and their lambda-derivatives; shape (..., l + 2)."""
+    """Return t_q, q = 0, ..., l and g, and their lambda-derivatives; shape (..., l + 2).
+
+    Examples
+    --------
+    >>> from onestep_lib.no_step import resolvent_traces
+    >>> from onestep_lib.small_step import sample_side
+    >>> t, _ = sample_side(resolvent_traces(1, 1, 0.5, 0.5, 0.5), k=1, level=2)
+    >>> t.round(3)  # k m_1, but k m_2 for kappa
+    array([1.038, 0.818, 1.038, 1.038])
+    """
     check_instance("resolvent", resolvent, Traces)
     k = check_number("k", k, check_positive)
     is_linear = np.arange(check_count("level", level, minimum=0) + 2) == 1
@@ -254,6 +285,14 @@ def spike_norms(setting: Setting, level: int) -> np.ndarray:
 
     :math:`|c_k|\,|r|^kN^{(1-k)/2}(2k-1)!!` for a Gaussian readout, of order
     :math:`n^{(\alpha-1/2)k+1/2}`, and :math:`\sqrt{(2k-1)!!}` in the last place for signs.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.small_step import spike_norms
+    >>> one, two = spike_norms(Setting(n=1000, d=500, N=400, activation="softplus", step=[1, 2]), level=2)
+    >>> (two / one).round(4)  # the k-th spike grows like eta^k
+    array([2., 4.])
     """
     require_spikes(setting)
     c, orders = spike_coefficients(setting, level)[1:], np.arange(1, level + 1)
@@ -283,6 +322,14 @@ def spike_constant(setting: Setting) -> float | np.ndarray:
     ------
     ValueError
         As in `onestep_lib.small_step.gradient.exact_spike`.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.small_step import spike_constant
+    >>> s = Setting(n=1000, d=500, N=400, activation="relu", step=2.0)
+    >>> print(f"{spike_constant(s) / s.activation.c2:.4f}")  # q (eta c_1)^2 B with q = 1/3, B = 3/2
+    0.5000
     """
     spike, c = exact_spike(setting), setting.activation.coefficients(2)
     constant = c[2] * spike.widening * (setting.steps * c[1]) ** 2 * spike.power

@@ -83,6 +83,14 @@ def weight_spectrum(setting: Setting) -> WeightSpectrum:
     ------
     ValueError
         As in `gradient_spike`, or for an activation without derivative.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.small_step import weight_spectrum
+    >>> found = weight_spectrum(Setting(n=1000, d=500, N=500, activation="identity", step=[0.5, 2]))
+    >>> print(f"{found.edge:.4f} {found.threshold:.4f}", found.outlier.round(4))  # threshold 1/sqrt(B)
+    2.0000 0.8165 [2.     2.8577]
     """
     check_instance("setting", setting, Setting)
     setting.activation.require_slope()
