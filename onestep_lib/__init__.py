@@ -19,8 +19,8 @@ figures            printed figures, and explorers that need no kernel
 datasets           images, and the stored tables of long simulations
 """
 
-from onestep_lib._cache import cache_folder, clear_cache
 from onestep_lib.activations import Activation, Target
+from onestep_lib.cache import cache_folder, clear_cache
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.experiment.simulation import simulate, simulate_spectrum
 from onestep_lib.large_step.giant import giant_step

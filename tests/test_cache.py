@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onestep_lib import _cache, cache_folder, clear_cache
-from onestep_lib._cache import kept
+from onestep_lib import cache, cache_folder, clear_cache
 from onestep_lib._files import replace_file
 from onestep_lib.activations import Target, target
+from onestep_lib.cache import kept
 from onestep_lib.large_step import batch_signed
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,7 +26,7 @@ ARRAYS = {"a": np.array([0.1, np.nan, -np.inf]), "b": np.array([[1, 2], [3, 4]])
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    _cache._say.cache_clear()
+    cache._say.cache_clear()
     monkeypatch.setenv("ONESTEP_CACHE", str(tmp_path / "kept"))
     return tmp_path / "kept"
 
@@ -100,7 +100,7 @@ def test_the_folder(monkeypatch, environment, expected):
 
 
 def test_a_relative_folder_is_not_used(monkeypatch):
-    _cache._say.cache_clear()
+    cache._say.cache_clear()
     monkeypatch.setenv("ONESTEP_CACHE", "caches")
     with pytest.warns(RuntimeWarning, match="absolute path.*'caches'"):
         assert cache_folder() is None
@@ -124,10 +124,10 @@ def test_a_chosen_folder_needs_no_home(folder, monkeypatch):
 
 USE = """
 import warnings
-from onestep_lib import Setting, one_step, _cache
+from onestep_lib import Setting, one_step, cache
 import numpy as np
 for argument in (1, 2):
-    print(_cache.kept("number", argument, lambda: {"a": np.ones(2)})["a"])
+    print(cache.kept("number", argument, lambda: {"a": np.ones(2)})["a"])
 """
 
 
@@ -259,7 +259,7 @@ def test_a_replaced_file_keeps_its_mode_and_a_link_stays_one(tmp_path):
 
 TOGETHER = """
 import sys, time
-from onestep_lib._cache import kept
+from onestep_lib.cache import kept
 import numpy as np
 for argument in range(60):
     size = 20_000
@@ -288,7 +288,7 @@ def copy(tmp_path):
     return tmp_path
 
 
-VERSION = "from onestep_lib._cache import library_version; print(library_version())"
+VERSION = "from onestep_lib.cache import library_version; print(library_version())"
 
 
 def version(root):
@@ -316,7 +316,7 @@ def test_other_versions_of_the_packages_change_the_key(folder, monkeypatch):
     compute = Counted()
     assert_kept(compute)
     for calls, package in enumerate(("np", "scipy"), start=2):
-        monkeypatch.setattr(getattr(_cache, package), "__version__", "0.1")
+        monkeypatch.setattr(getattr(cache, package), "__version__", "0.1")
         assert_kept(compute, calls=calls)
 
 
@@ -324,7 +324,7 @@ EDITED = """
 import pathlib
 import numpy as np
 import onestep_lib
-from onestep_lib._cache import kept
+from onestep_lib.cache import kept
 kept("number", 1, lambda: {"a": np.zeros(1)})
 path = pathlib.Path(onestep_lib.__file__)
 path.write_text(path.read_text() + "\\n")

@@ -235,6 +235,7 @@ RECORDS = {
 
 # Steps inside a solver, called thousands of times with what a checked caller hands them.
 INNER = {
+    onestep_lib.cache_folder, onestep_lib.clear_cache,  # take no argument, and would empty the reader's cache
     ex.tabulate,  # takes its sliders one by one: test_explorers.py
     LawShape.left, LawShape.right, LawShape.beside_atom, LawShape.slope, LawShape.z, KappaGrid.split,
     KappaGrid.errors, sweep_fixed_point, Law.density, ex.Panel.marks, ex.Explorer.paths,

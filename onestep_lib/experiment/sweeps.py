@@ -39,10 +39,10 @@ import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from tqdm.auto import tqdm
 
-from onestep_lib._cache import kept, library_version
 from onestep_lib._checks import check_choice, check_count, check_instance, check_real, shown
 from onestep_lib._files import replace_file
 from onestep_lib.activations import Activation
+from onestep_lib.cache import kept, library_version
 from onestep_lib.experiment.simulation import simulate
 from onestep_lib.settings import LOSSES, Setting
 
@@ -186,6 +186,7 @@ def stored_table(sweep: str) -> dict[str, Any]:
 
     Examples
     --------
+    >>> from onestep_lib.experiment.sweeps import stored_table
     >>> stored_table("one-curve")["cases"]["tanh-800"]["repeats"]
     240
     """

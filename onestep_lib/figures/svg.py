@@ -32,7 +32,8 @@ __all__ = [
 WIDTH, HEIGHT = 7200, 5000
 LEFT, RIGHT, TOP, BOTTOM = 1000, 7000, 520, 4000
 UNIT = 20  # viewBox units in a pixel of a panel drawn 360 pixels wide
-GAP = -32768  # lifts the pen: a value that is not a number
+GAP = -32768
+"""Lifts the pen: a value that is not a number."""
 FAR = 30000  # values outside the panel stop here, far enough not to bend what is seen
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MARKER_PATHS = {

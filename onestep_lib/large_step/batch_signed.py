@@ -37,10 +37,10 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._cache import kept
 from onestep_lib._checks import check_instance, check_nonnegative, check_number, check_positive, check_vector
 from onestep_lib._values import by_value, read_only
 from onestep_lib.activations import TARGETS, Target
+from onestep_lib.cache import kept
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.hermite import hermite_series
 from onestep_lib.large_step.labels import LabelLaw, label_law

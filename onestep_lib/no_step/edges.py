@@ -239,7 +239,7 @@ def outer_traces(distance: ArrayLike, setting: Setting) -> tuple[np.ndarray, Tra
     Returns
     -------
     z : ndarray, the shape of distance
-    resolvent : Resolvent
+    resolvent : Traces
         m_1, m_2 (negative there), tau and their derivatives in lambda = -z.
 
     Examples

@@ -161,7 +161,7 @@ def resolvent_traces(
 
     Returns
     -------
-    Resolvent
+    Traces
 
     Raises
     ------
@@ -261,7 +261,7 @@ def ridge_losses(
     Raises
     ------
     ValueError, ConvergenceError
-        As in `resolvent`.
+        As in `resolvent_traces`.
 
     Examples
     --------
@@ -312,7 +312,7 @@ def random_features(setting: Setting) -> Losses:
     ValueError
         If a step is not 0, or the target has a mean (c_{*,0} != 0).
     ConvergenceError
-        As in `resolvent`.
+        As in `resolvent_traces`.
 
     Examples
     --------

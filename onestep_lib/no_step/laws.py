@@ -1,4 +1,4 @@
-r"""Where the eigenvalues lie: edges of the laws, the resolvent to the right of them, and empirical spectra.
+r"""Where the eigenvalues lie: the limiting laws of weights and features, with support, atom and density.
 
 The edges of the bulk of F F^T/n are those of :mod:`onestep_lib.no_step.edges`.
 

@@ -137,7 +137,7 @@ def select(condition: Any, yes: Any, no: Any) -> Any:
 
 
 def closed_means(v: Any, c: Any) -> MarchenkoPasturMeans:
-    """`bulk_means` for arrays of one shape, or two floats, that were checked before."""
+    """`marchenko_pastur_means` for arrays of one shape, or two floats, that were checked before."""
     root_c = c**0.5
     low, high = (1 - root_c) ** 2, (1 + root_c) ** 2
     s = ((1 + v * low) * (1 + v * high)) ** 0.5

@@ -10,7 +10,7 @@ The ordered eigenvalues of :math:`-P^\top\operatorname{diag}(t)P/(1+\tau)` fall 
 outlier is one bracketed crossing of 1: a sign change of an ordered eigenvalue of M, which a diagonal
 congruence does not move.
 
-The resolvent there is that of :mod:`onestep_lib.no_step.laws`.
+The resolvent there is that of :mod:`onestep_lib.no_step.edges`.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def _threshold(slope: float, pull: float, c: float) -> float:
 def weight_spectrum(setting: Setting) -> WeightSpectrum:
     r"""Return edge, threshold, outlier and overlaps of the weights after the step, in the limit.
 
-    The formulas are those of :mod:`onestep_lib.small_step.gradient`, with |a| = 1, for eta = O(1).
+    The formulas are those of :mod:`onestep_lib.small_step.weights`, with |a| = 1, for eta = O(1).
 
     Returns
     -------

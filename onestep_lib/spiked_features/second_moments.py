@@ -43,7 +43,7 @@ class SpikedSolution:
         Overlaps of the :math:`s_g` across v.
     error : ndarray, shape (K,)
         :math:`E(\kappa)` on the grid of `table`.
-    resolvent : Resolvent
+    resolvent : FixedPoint
     table : SpikedTable
         With the grid that the solution needed.
     """

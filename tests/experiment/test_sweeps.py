@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onestep_lib import Setting, _cache, simulate
+from onestep_lib import Setting, cache, simulate
 from onestep_lib.experiment import sweeps
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,8 +64,8 @@ def test_chunks_of_another_library_are_not_mixed_in(tiny, monkeypatch):
     with pytest.raises(RuntimeError, match="edited while the sweep ran"):
         sweeps._kept_chunk("another version", CASE, 0)
     run(tiny)
-    monkeypatch.setattr(_cache, "_IMPORTED", "edited")
-    monkeypatch.setattr(_cache, "_source", lambda: "edited")
+    monkeypatch.setattr(cache, "_IMPORTED", "edited")
+    monkeypatch.setattr(cache, "_source", lambda: "edited")
     monkeypatch.setattr(sweeps, "sweep_chunk", None)
     with pytest.raises(TypeError, match="not callable"):
         run(tiny)

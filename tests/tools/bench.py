@@ -32,8 +32,8 @@ from scipy.linalg import eigh
 from sklearn.linear_model import Ridge
 
 from onestep_lib import Setting, __version__, simulate
-from onestep_lib._cache import clear_cache
 from onestep_lib.activations import activation, target
+from onestep_lib.cache import clear_cache
 from onestep_lib.experiment import first_layer_gradient, initial_network, ridge_path
 from onestep_lib.experiment.sweeps import ONE_CURVE, sweep_setting
 from onestep_lib.large_step import batch_signed, giant_step, one_step, row_lengths

@@ -28,12 +28,7 @@ import scipy
 
 from onestep_lib._files import replace_file
 
-__all__ = [
-    "cache_folder",
-    "clear_cache",
-    "kept",
-    "library_version",
-]
+__all__ = ["cache_folder", "clear_cache"]
 
 Arrays = dict[str, np.ndarray]
 _OFF = ("", "off")
