@@ -20,7 +20,7 @@ the *mean part* of the fit, 3G coefficients x = (M, S, T) of the functions :math
 
    P=\mathrm{diag}\Big(\frac1{d\,c},\ K_{vv}^{-1}-\Lambda,\ \frac1c\Big),
 
-   \tau=K_{vv}^{-1}(S-K_{v\theta}\hat m),\qquad m=K_{v\theta}^\top\tau+K_{\theta\theta}\hat m .
+   \upsilon=K_{vv}^{-1}(S-K_{v\theta}\hat m),\qquad m=K_{v\theta}^\top\upsilon+K_{\theta\theta}\hat m .
 
 The entry 1/(d c) is the penalty of the means at finite d; without d it is 0. Isotropic rows have
 :math:`K_{vv}=K_{\theta\theta}=(c^{-1}+\Lambda)^{-1}`, :math:`K_{v\theta}=0` and :math:`P_{SS}=1/c`. With
@@ -28,7 +28,7 @@ N_g the sum of :math:`\hat a_j^2` over group g, and :math:`Q_{gh}` the product o
 :math:`\sum_{j\in g}\hat a_jw_j` beyond :math:`S_gS_h`, (Q, N) solves a linear system: the derivative
 :math:`t'` of the resolvent's map, with the sources
 
-.. math:: Q_0=\sum_kK_kf_kf_k^\top K_k-SS^\top,\qquad f_k=v_k\tau+\theta_k\hat m,
+.. math:: Q_0=\sum_kK_kf_kf_k^\top K_k-SS^\top,\qquad f_k=v_k\upsilon+\theta_k\hat m,
 
    N_{0,g}=\frac{c_g^2}{\beta\pi_g}\Big(\sum_ks_g(k)\,[J_k^\top f_k]_g^2+\frac{T_g^2+M_g^2/d}{c_g^2}\Big),
 

@@ -34,11 +34,11 @@ def leverage_lift(table: SpikedTable, ratios: Ratios, sweep: Sweep) -> np.ndarra
 
 @dataclass(frozen=True)
 class MeanPart:
-    """Steps B and C: coefficients (3G,), F_0, tau and m, the inverse of K_vv, and A^-1 = half^T half."""
+    """The fit: coefficients (3G,), F_0, upsilon and m, the inverse of K_vv, and A^-1 = half^T half."""
 
     coefficients: np.ndarray
     fitted: np.ndarray
-    tau: np.ndarray
+    upsilon: np.ndarray
     m_hat: np.ndarray
     m: np.ndarray
     inverse: np.ndarray
@@ -60,9 +60,9 @@ def mean_part(table: SpikedTable, ratios: Ratios, resolvent: FixedPoint) -> Mean
     coefficients, half_inverse = _least_squares(
         table.columns, table.labels.h0, mass, known.matrix, pull, weak
     )
-    tau = inverse @ (coefficients[G : 2 * G] - K_vt @ m_hat)
-    m = K_vt.T @ tau + K_tt @ m_hat
-    return MeanPart(coefficients, coefficients @ table.columns, tau, m_hat, m, inverse, half_inverse)
+    upsilon = inverse @ (coefficients[G : 2 * G] - K_vt @ m_hat)
+    m = K_vt.T @ upsilon + K_tt @ m_hat
+    return MeanPart(coefficients, coefficients @ table.columns, upsilon, m_hat, m, inverse, half_inverse)
 
 
 @dataclass(frozen=True)

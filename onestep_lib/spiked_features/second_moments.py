@@ -65,7 +65,7 @@ class SpikedSolution:
 def second_moments(
     table: SpikedTable, ratios: Ratios, resolvent: FixedPoint, mean: MeanPart
 ) -> SpikedSolution:
-    r"""Step D: (Q, N) solve :math:`(I-t')y=` source, and the losses follow."""
+    r"""The linear system: (Q, N) solve :math:`(I-t')y=` source, and the losses follow."""
     pairs, means = table.features.pairs, table.features.means
     labels, weights, D = table.labels, table.grid.weights, resolvent.D
     M, S, T = np.split(mean.coefficients, 3)
@@ -112,7 +112,7 @@ def _sources(
     """The parts of Q and of T_gg (the variance of the dual field) that do not depend on Q and N."""
     bulk = table.features.bulk
     M, S, T = np.split(mean.coefficients, 3)
-    forces = np.stack([mean.tau, mean.m_hat])
+    forces = np.stack([mean.upsilon, mean.m_hat])
     overlaps = np.array([[bulk.vv, bulk.vt], [bulk.vt, bulk.tt]])
     moved = np.einsum("kgh,ah->kag", resolvent.K, forces)
     pulled = np.einsum("khg,ah->kag", resolvent.J, forces)

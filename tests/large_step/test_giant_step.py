@@ -357,8 +357,9 @@ def test_the_batch_covariance_at_any_strength(labels, alpha, strength, deviation
     found = np.stack([values @ bulk.weights, values @ bulk.vv, values @ bulk.vt, values @ bulk.tt])
     forms = exact.forms
     expected = step * np.stack([exact.trace, forms[:, 0, 0], forms[:, 0, 1], forms[:, 1, 1]])
-    np.testing.assert_allclose(found, expected, atol=3e-7 * expected[0].max(), rtol=3e-7)
-    deviation("batch_squared.squared_covariance", "resolvents, any strength", found, expected)
+    size = expected[0].max()
+    np.testing.assert_allclose(found, expected, atol=3e-7 * size, rtol=3e-7)
+    deviation("batch_squared.squared_covariance", "resolvents, any strength", found, expected, scale=size)
 
 
 def test_a_wave_that_oscillates_within_the_bulk_is_noise(deviation):
