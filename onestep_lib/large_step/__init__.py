@@ -1,7 +1,7 @@
 """Steps up to sqrt(N) and beyond: the stepped network as spiked random features, and one curve for all.
 
-Each module is the formula page of one idea; import it by name,
-``from onestep_lib.large_step import stepped_model``.
+Each module is the formula page of one idea; every public name is imported from here:
+``from onestep_lib.large_step import stepped_features``.
 """
 
 from onestep_lib.large_step.batch_signed import SignedSpectrum, signed_covariance, signed_spectrum

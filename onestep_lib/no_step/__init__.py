@@ -1,7 +1,7 @@
 """Before the step: random features, their losses and their spectrum.
 
-Each module is the formula page of one idea; import it by name,
-``from onestep_lib.no_step import gaussian_equivalence``.
+Each module is the formula page of one idea; every public name is imported from here:
+``from onestep_lib.no_step import ridge_losses``.
 """
 
 from onestep_lib.no_step.density import spectral_density, stieltjes

@@ -1,6 +1,6 @@
 """Ridge regression on spiked random features, whatever their spikes come from.
 
-A model (`model`) has functions of kappa (`conditional_means`, `inner_average`, `kappa_grid`), a fixed point
+A model (`model`) has functions of kappa (`conditional_means`, `inner_average`, `kappa`), a fixed point
 (`fixed_point`, `acceleration`), the mean part of its fit (`mean_part`) and second moments
 (`second_moments`); `losses` puts them together.
 """
