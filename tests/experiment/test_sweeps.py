@@ -106,6 +106,12 @@ def alive(session):
     return found
 
 
+def usual_signals():
+    """As in a terminal: under nohup, or in a shell's background, signals reach a process as ignored."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def wait_for(condition, seconds=120):
     deadline = time.monotonic() + seconds
     while not condition():
@@ -120,7 +126,12 @@ def test_a_killed_sweep_keeps_what_was_finished_and_leaves_no_worker(tmp_path, n
     env = os.environ | {"ONESTEP_CACHE": str(kept), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", SWEEP.format(case=CASE), str(table)]
     sweep = subprocess.Popen(
-        command, env=env, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        env=env,
+        start_new_session=True,
+        preexec_fn=usual_signals,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         wait_for(lambda: kept.exists() and len(list(kept.glob("*.kept"))) > 3)

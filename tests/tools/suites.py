@@ -61,7 +61,7 @@ def run(command: tuple[str, ...]) -> tuple[int, list[str]]:
     )  # fmt: skip
     lines = []
     for line in process.stdout or ():
-        sys.stdout.write(line)
+        print(line, end="", flush=True)
         lines.append(line.rstrip("\n"))
     return process.wait(), lines
 
