@@ -143,6 +143,7 @@ def test_a_killed_sweep_keeps_what_was_finished_and_leaves_no_worker(tmp_path, n
     finally:
         for process in alive(sweep.pid):
             os.kill(process, signal.SIGKILL)
+        sweep.wait(60)
     assert len(list(kept.glob("*.kept"))) > 3
     assert not table.exists()
 
