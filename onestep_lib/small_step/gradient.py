@@ -38,8 +38,8 @@ same order, as :math:`\langle b,x_i\rangle` contains :math:`\phi y_i` besides th
           \frac{\langle b_2,\beta_*\rangle}{\langle b,\beta_*\rangle}\to
           1-\eta\,\big[c_1^2(1+\phi)+\phi\,\mathrm{Var}(\sigma')\big],
 
-:math:`\gamma=c_{*,1}/\sqrt B` (`second_direction`; the first from :math:`\frac1n\sum_i\langle b,x_i\rangle^2
-\to B(1+\phi)+\phi c_{*,1}^2`).
+:math:`\gamma=c_{*,1}/\sqrt B` (`second_direction`). The first follows from
+:math:`\frac1n\sum_i\langle b,x_i\rangle^2\to B(1+\phi)+\phi c_{*,1}^2`.
 
 Functions
 ---------
