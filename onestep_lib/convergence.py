@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from onestep_lib._checks import shown
+
 __all__ = [
     "ConvergenceError",
 ]
-
-# A parameter may be a long array; the message shows its beginning.
-_SHOWN = 120
 
 
 class ConvergenceError(ArithmeticError):
@@ -39,15 +38,10 @@ class ConvergenceError(ArithmeticError):
         self.residual = residual
         self.parameters = parameters
         self.reason = reason
-        listed = ", ".join(f"{name}={_short(value)}" for name, value in parameters.items())
+        listed = ", ".join(f"{name}={shown(value)}" for name, value in parameters.items())
         why = f" ({reason})" if reason else ""
         super().__init__(f"{solver} did not converge{why}: residual {residual:.3g} at {listed}")
 
     def __reduce__(self) -> tuple[type[ConvergenceError], tuple[object, ...]]:
         # A worker process sends the error by its arguments, not by its message.
         return type(self), (self.solver, self.residual, self.parameters, self.reason)
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
