@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def png(explorer: Explorer) -> bytes:
     """Panels side by side at the sliders' first positions, which the title states, on white paper."""
     drawn, axes = figure(1, len(explorer.panels))
-    for panel, ax in zip(explorer.panels, np.atleast_1d(axes).ravel(), strict=True):
+    for panel, ax in zip(explorer.panels, np.ravel(np.array(axes)), strict=True):
         _draw(ax, panel, explorer)
     choice = "; ".join(f"{s.label or s.name} = {s.texts[s.start]}" for s in explorer.sliders)
     drawn.suptitle(f"{explorer.title} ({choice})", fontsize=10.5, wrap=True)
@@ -48,7 +49,7 @@ def _at_start(item: Series, explorer: Explorer) -> dict[str, np.ndarray]:
     return {name: values[index] if values.ndim > 1 else values for name, values in item.columns().items()}
 
 
-def _look(item: Series, order: int) -> dict[str, str]:
+def _look(item: Series, order: int) -> dict[str, Any]:
     return {
         "color": COLOURS[item.colour or CYCLE[order % len(CYCLE)]],
         "label": item.label or "_unnamed",
@@ -83,4 +84,10 @@ def _hline(ax: Axes, item: HLine, columns: dict[str, np.ndarray], order: int) ->
     ax.axhline(columns["y"][0], linestyle=_linestyle(item.dash), **_look(item, order))
 
 
-_DRAW = {Line: _line, Dots: _dots, Bars: _bars, VLine: _vline, HLine: _hline}
+_DRAW: dict[type[Series], Callable[..., None]] = {
+    Line: _line,
+    Dots: _dots,
+    Bars: _bars,
+    VLine: _vline,
+    HLine: _hline,
+}

@@ -1,6 +1,7 @@
-"""The head of every page (description, social card) and repairs of the HTML that the theme writes."""
+"""The head of every page (description, social card), repairs of the theme's HTML, and the page for lost links."""
 
 import re
+import struct
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -60,8 +61,12 @@ def repair_pages(app: Sphinx, exception: Exception | None) -> None:
             continue
         page = path.read_text(encoding="utf-8")
         repaired = repair(page)
+        if path.name != "search.html":
+            repaired = SEARCH_SCRIPTS.sub("", repaired)
+        repaired = PICTURE.sub(lambda found: with_size(found[0], path.parent / found[1]), repaired)
         if repaired != page:
             path.write_text(repaired, encoding="utf-8")
+    (Path(app.outdir) / "404.html").write_text(LOST_PAGE, encoding="utf-8")
 
 
 # Faults of the theme and of Sphinx in the HTML they write, and what stands in their place.
@@ -96,6 +101,11 @@ REPAIRS = [
         r'<summary aria-label="Show or hide the pages of this part">\1',
     ),
 ]
+# The index of all words: only the page that searches needs it.
+SEARCH_SCRIPTS = re.compile(
+    r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
+)
+PICTURE = re.compile(r'<img\b[^>]*\bsrc="([^":]+\.png)"[^>]*>')
 SOURCE_LISTING = re.compile(r"<pre>.*?</pre>", re.DOTALL)
 REDIRECT = re.compile(r'^<meta http-equiv="Refresh" content="0; url=([^"]+)" />\s*$')
 REDIRECT_PAGE = """<!DOCTYPE html>
@@ -109,6 +119,54 @@ REDIRECT_PAGE = """<!DOCTYPE html>
 <body><main><h1>One Gradient Step</h1><p><a href="{target}">Go to the book</a></p></main></body>
 </html>
 """
+
+
+# Shown by hosts under any address that leads nowhere, so its links are made from that address.
+LOST_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>Page not found — One Gradient Step</title>
+<style>
+:root { color-scheme: light dark; }
+body { font: 1.1rem/1.6 system-ui, sans-serif; max-width: 36rem; margin: 12vh auto; padding: 0 1.25rem; }
+a { color: light-dark(#0f55bd, #7db3ff); }
+</style>
+</head>
+<body><main>
+<h1>There is no such page</h1>
+<p>The address may be mistyped, or the page has moved: chapters were renumbered in the second edition.</p>
+<ul>
+<li><a href="book/intro.html">Welcome</a></li>
+<li><a href="book/map.html">Map of the book</a></li>
+<li><a href="search.html">Search the book</a></li>
+</ul>
+</main>
+<script>
+const [before, within, after] = location.pathname.split(/\\/(book|_modules)\\//);
+const root = within ? before : location.pathname.replace(/\\/[^/]*$/, "");
+const words = (after || "").replace(/\\.\\w+$/, "").replace(/[^a-z]+/gi, " ").trim();
+for (const link of document.links) link.href = root + "/" + link.getAttribute("href");
+if (words) document.links[2].href += "?q=" + encodeURIComponent(words);
+</script>
+</body>
+</html>
+"""
+
+
+def with_size(image: str, file: Path) -> str:
+    """A picture that says its size, so that the page keeps room for it."""
+    if "height=" in image or "width:" in image or not file.is_file():
+        return image
+    width, height = png_size(file.read_bytes())
+    return image.replace("<img ", f'<img width="{width}" height="{height}" ', 1)
+
+
+def png_size(png: bytes) -> tuple[int, int]:
+    """Width and height in the header of a PNG."""
+    return struct.unpack(">II", png[16:24])
 
 
 def repair(page: str) -> str:
