@@ -5,10 +5,11 @@ docstrings   the library's docstrings as reference pages
 offline      MathJax from a Python wheel, scripts that would leave the site removed
 repository   launch buttons and the notes on what needs a kernel
 reference    what each room of the library is for, from its docstrings
-formulas     room for formulas that are not set yet
+formulas     room for formulas that are not set yet, written by pages
 icons        the icons in use, cut from the theme's fonts
 map          the map of the book and the reading paths
 search       which page a word finds first
+lost         the page for addresses that lead nowhere
 pages        description and social card of every page, repairs of the theme's HTML
 """
 
@@ -19,8 +20,8 @@ from sphinx.application import Sphinx
 from . import (
     cache,
     docstrings,
-    formulas,
     icons,
+    lost,
     map,
     offline,
     pages,
@@ -34,7 +35,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     # The kernels that run the chapters inherit this: the library then draws figures
     # for a page without a kernel instead of widgets that would be dead there.
     os.environ["ONESTEP_STATIC"] = "1"
-    parts = (cache, docstrings, reference, map, search, formulas, offline, repository, pages, icons)
+    parts = (cache, docstrings, reference, map, search, offline, repository, pages, lost, icons)
     for module in parts:
         module.connect(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -28,7 +28,7 @@ def cut_fonts(app: Sphinx, exception: Exception | None) -> None:
     static = Path(app.outdir) / "_static"
     theme = static / "styles" / "pydata-sphinx-theme.css"
     fonts = static / "vendor" / "fontawesome" / "webfonts"
-    if not fonts.is_dir():  # a build that copied nothing anew: what the last one cut is there
+    if not any(fonts.glob("*.ttf")):  # a build that copied nothing anew: what the last one cut is there
         return
     style = theme.read_text("utf-8")
     used = codes((static / "onestep.css").read_text("utf-8"), style)

@@ -1,4 +1,4 @@
-"""The head of every page (description, social card), repairs of the theme's HTML, and the page for lost links."""
+"""The head of every page (description, social card) and repairs of the HTML that the theme writes."""
 
 import re
 import struct
@@ -8,6 +8,8 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+
+from .formulas import with_rooms
 
 SOCIAL_CARD = "_static/social-card.png"
 LONGEST_DESCRIPTION = 200
@@ -60,13 +62,11 @@ def repair_pages(app: Sphinx, exception: Exception | None) -> None:
         if "_static" in path.relative_to(app.outdir).parts:
             continue
         page = path.read_text(encoding="utf-8")
-        repaired = repair(page)
+        repaired = with_rooms(with_sizes(repair(page), path.parent))
         if path.name != "search.html":
             repaired = SEARCH_SCRIPTS.sub("", repaired)
-        repaired = PICTURE.sub(lambda found: with_size(found[0], path.parent / found[1]), repaired)
         if repaired != page:
             path.write_text(repaired, encoding="utf-8")
-    (Path(app.outdir) / "404.html").write_text(LOST_PAGE, encoding="utf-8")
 
 
 # Faults of the theme and of Sphinx in the HTML they write, and what stands in their place.
@@ -121,39 +121,9 @@ REDIRECT_PAGE = """<!DOCTYPE html>
 """
 
 
-# Shown by hosts under any address that leads nowhere, so its links are made from that address.
-LOST_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<title>Page not found — One Gradient Step</title>
-<style>
-:root { color-scheme: light dark; }
-body { font: 1.1rem/1.6 system-ui, sans-serif; max-width: 36rem; margin: 12vh auto; padding: 0 1.25rem; }
-a { color: light-dark(#0f55bd, #7db3ff); }
-</style>
-</head>
-<body><main>
-<h1>There is no such page</h1>
-<p>The address may be mistyped, or the page has moved: chapters were renumbered in the second edition.</p>
-<ul>
-<li><a href="book/intro.html">Welcome</a></li>
-<li><a href="book/map.html">Map of the book</a></li>
-<li><a href="search.html">Search the book</a></li>
-</ul>
-</main>
-<script>
-const [before, within, after] = location.pathname.split(/\\/(book|_modules)\\//);
-const root = within ? before : location.pathname.replace(/\\/[^/]*$/, "");
-const words = (after || "").replace(/\\.\\w+$/, "").replace(/[^a-z]+/gi, " ").trim();
-for (const link of document.links) link.href = root + "/" + link.getAttribute("href");
-if (words) document.links[2].href += "?q=" + encodeURIComponent(words);
-</script>
-</body>
-</html>
-"""
+def with_sizes(page: str, folder: Path) -> str:
+    """A page whose pictures say their sizes; running it twice changes nothing more."""
+    return PICTURE.sub(lambda found: with_size(found[0], folder / found[1]), page)
 
 
 def with_size(image: str, file: Path) -> str:

@@ -1,8 +1,8 @@
 """What a search finds first: the chapter that explains a word, then the glossary, then mentions.
 
 A page's words (`book/keywords.yml`, and `onestep: terms` in a chapter's metadata) become entries of the
-index, which Sphinx's search prefers to mentions in the text. `SCORER` puts chapters before other pages and the
-reference last among results that are as good otherwise.
+index, which Sphinx's search prefers to mentions in the text. `SCORER` puts chapters before other pages and
+the reference last among results that are as good otherwise.
 """
 
 import json
