@@ -74,8 +74,9 @@ class Page(HTMLParser):
         tags, classes = {tag for tag, _ in self.open}, [names for _, names in self.open]
         if "article" not in tags or "script" in tags or "svg" in tags:
             return
-        # A figure's caption stands inside the output of its cell.
-        if "figcaption" not in tags and any(names & PAGE_ONLY for names in classes):
+        # A figure's caption stands inside the output of its cell; an explorer's belongs to the output.
+        caption = "figcaption" in tags and any("align-default" in names for names in classes)
+        if not caption and any(names & PAGE_ONLY for names in classes):
             return
         if any("math" in names or "headerlink" in names for names in classes):
             return
