@@ -50,6 +50,7 @@
 
   // Paper: open what is folded (bars of hidden code may stay), light colours, and no formula wider than the page.
   const FOLDED = "main details:not([open]):not(.tag_hide-input > details):not(.tag_hide-cell > details)";
+  const WIDE = 620; // CSS pixels of a line on A4 beside an equation's number
   let undo = [];
   addEventListener("beforeprint", () => {
     const root = document.documentElement, theme = root.dataset.theme;
@@ -58,6 +59,12 @@
     for (const part of document.querySelectorAll(FOLDED)) {
       part.open = true;
       undo.push(() => { part.open = false; });
+    }
+    for (const formula of document.querySelectorAll('main mjx-container[display="true"]')) {
+      const size = formula.style.fontSize, width = formula.querySelector("mjx-math")?.scrollWidth || 0;
+      if (width <= WIDE) continue;
+      formula.style.fontSize = `${(parseFloat(size) || 100) * WIDE / width}%`;
+      undo.push(() => { formula.style.fontSize = size; });
     }
   });
   addEventListener("afterprint", () => {

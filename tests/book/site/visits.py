@@ -27,6 +27,35 @@ SETTLED = """async () => {
   await atMost(Promise.allSettled(document.getAnimations().map(animation => animation.finished)));
   for (let k = 0; k < 2; k++) await atMost(new Promise(requestAnimationFrame));
 }"""
+# Formulas far from the window are set when a reader comes near; here all are.
+SET_ALL = "async () => { await window.MathJax?.startup?.document?.lazyTypesetAll?.(); }"
+# What a page does while it loads: how far things jump that the reader sees, and how long it does not answer.
+RECORD = """() => {
+  window.jumps = 0; window.longest = 0;
+  new PerformanceObserver(list => list.getEntries().forEach(e => { if (!e.hadRecentInput) jumps += e.value; }))
+    .observe({type: 'layout-shift', buffered: true});
+  new PerformanceObserver(list => list.getEntries().forEach(e => { longest = Math.max(longest, e.duration); }))
+    .observe({type: 'longtask', buffered: true});
+}"""
+A4 = 680  # CSS pixels of a line on paper
+# A page that is being printed: what a reader cannot unfold or scroll there any more, its title, its ground.
+PAPER = """() => {
+  const name = e => e.tagName + '.' + (e.getAttribute('class') ?? '');
+  const bar = e => e.closest('.tag_hide-input, .tag_hide-cell, .tag_hide-output') && e.matches('.hide')
+    && !e.closest('.tag_hide-output');
+  const folded = [...document.querySelectorAll('main details:not([open]), main .toggle-hidden')]
+    .filter(e => !bar(e));
+  const wide = e => {
+    const box = e.getBoundingClientRect(), clipped = getComputedStyle(e).overflowX !== 'visible';
+    return box.width && (box.right > innerWidth + 1 || (clipped && e.scrollWidth > e.clientWidth + 1));
+  };
+  const cut = [...document.querySelectorAll('main :is(pre, mjx-container, mjx-math, figure, img, svg, table)')]
+    .filter(e => e.checkVisibility() && !e.closest('svg svg') && wide(e));
+  const titles = [...document.querySelectorAll('main h1')].filter(e => e.checkVisibility());
+  const ground = getComputedStyle(document.body).backgroundColor;
+  return [folded.map(name), cut.map(name), titles.map(e => e.textContent),
+    document.documentElement.dataset.theme, ground];
+}"""
 # MathJax shows a formula that it cannot read as an error, and a command that it does not know in red.
 OPENING = """() => [
   'article.bd-article h1', '.math', 'mjx-container', 'mjx-merror, mjx-mtext[style*="color: red"]',
@@ -155,6 +184,19 @@ class Opening:
     formulas: int  # written, set and wrong
     set: int
     wrong: int
+    jumps: float  # cumulative layout shift while it loaded
+    longest: float  # ms of its longest task
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A page as it is printed from a reader's dark mode."""
+
+    folded: list[str]
+    cut: list[str]
+    titles: list[str]
+    theme: str
+    ground: str
 
 
 @dataclass
@@ -169,6 +211,7 @@ class Visit:
     stuck: list[str] = field(default_factory=list)  # sliders that change nothing
     update: float = 0.0  # ms, median of the slowest explorer
     still: list[dict[str, bool]] = field(default_factory=list)  # explorers without scripts
+    paper: Paper | None = None
 
     def told(self, *kinds: str) -> list[str]:
         """Faults of some kinds."""
@@ -186,6 +229,7 @@ def visit(browser: Browser, site: Path, url: str, path: str) -> Visit:
         noted.weight = sum(gzipped_size(site, address.removeprefix(url)) for address in loaded)
         noted.views |= look(page, "desktop", modes["desktop"])
         move_sliders(page, noted)
+        noted.paper = on_paper(page)
     with window(browser, "phone", "dark") as page:
         noted.openings["file"] = enter(page, disk, path, noted.faults)
         noted.views |= look(page, "phone", modes["phone"][::-1])
@@ -214,6 +258,7 @@ def window(browser: Browser, size: str, mode: str, scripts: bool = True) -> Iter
 def enter(page: Page, root: str, path: str, faults: list[Fault]) -> Opening:
     """Open a page of the site, watched, and wait until its formulas are set and nothing loads."""
     watch(page, root, faults)
+    page.add_init_script(f"({RECORD})()")
     page.goto(root + path, wait_until="load")
     page.wait_for_function(
         "() => !document.querySelector('.math') || "
@@ -221,7 +266,10 @@ def enter(page: Page, root: str, path: str, faults: list[Fault]) -> Opening:
     )
     page.evaluate(SETTLED)
     page.wait_for_load_state("networkidle")
-    return Opening(*page.evaluate(OPENING))
+    behaved = page.evaluate("() => [jumps, longest]")
+    page.evaluate(SET_ALL)
+    page.evaluate(SETTLED)
+    return Opening(*page.evaluate(OPENING), *behaved)
 
 
 def watch(page: Page, root: str, faults: list[Fault]) -> None:
@@ -262,6 +310,15 @@ def violations(page: Page, whole: bool) -> list[str]:
     found += page.evaluate(RUN_AXE, [WCAG, True])
     page.evaluate("() => restore()")
     return list(dict.fromkeys(found))
+
+
+def on_paper(page: Page) -> Paper:
+    """The open page on paper, as the browser shows it to a printer; closes the visit of this window."""
+    page.set_viewport_size({"width": A4, "height": 1000})
+    page.emulate_media(color_scheme="dark", media="print")
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    page.evaluate(SETTLED)
+    return Paper(*page.evaluate(PAPER))
 
 
 def move_sliders(page: Page, noted: Visit) -> None:
