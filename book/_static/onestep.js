@@ -50,7 +50,7 @@
 
   // Paper: open what is folded (bars of hidden code may stay), light colours, and no formula wider than the page.
   const FOLDED = "main details:not([open]):not(.tag_hide-input > details):not(.tag_hide-cell > details)";
-  const WIDE = 620; // CSS pixels of a line on A4 beside an equation's number
+  const LINE = 670, WIDE = 620; // CSS pixels of a line on A4, and of one beside an equation's number
   let undo = [];
   addEventListener("beforeprint", () => {
     const root = document.documentElement, theme = root.dataset.theme;
@@ -65,6 +65,11 @@
       if (width <= WIDE) continue;
       formula.style.fontSize = `${(parseFloat(size) || 100) * WIDE / width}%`;
       undo.push(() => { formula.style.fontSize = size; });
+    }
+    for (const table of document.querySelectorAll("main .pst-scrollable-table-container > table")) {
+      if (table.scrollWidth <= Math.max(LINE, table.parentElement.clientWidth + 1)) continue;
+      table.style.zoom = LINE / table.scrollWidth;
+      undo.push(() => { table.style.zoom = ""; });
     }
   });
   addEventListener("afterprint", () => {

@@ -79,7 +79,7 @@ def test_a_notebook_without_a_heading_is_refused_by_name(tmp_path):
 
 def test_the_map_has_every_chapter_once_and_none_needs_a_later_one():
     assert [chapter.number for chapter in CHAPTERS] == list(range(1, 17))
-    assert {stem for stem in KNOWN} == {path.stem for path in BOOK.glob("[0-9][0-9]-*.ipynb")}
+    assert set(KNOWN) == {path.stem for path in BOOK.glob("[0-9][0-9]-*.ipynb")}
     assert [c.title for c in CHAPTERS if any(need >= c.number for need in c.needs)] == []
 
 

@@ -32,12 +32,12 @@ WRONG = """
 <details class="seeded-folded" ontoggle="this.open = false"><summary>Hint</summary>Unprinted</details>
 <pre class="seeded-cut">Code</pre><h1 class="seeded-title">Printed twice</h1>
 <style>@media print {
-  .seeded-cut.seeded-cut {width: 2000px; max-width: none}
+  .seeded-cut.seeded-cut {width: 2000px !important; max-width: none !important}
   body {background: #111 !important}
 }</style>
 <script>
   addEventListener("load", () => setTimeout(() => {
-    document.querySelector("h1").style.marginTop = "300px";
+    document.querySelector("article h1").style.marginTop = "300px";
     for (const end = performance.now() + 400; performance.now() < end; );
   }, 100));
 </script>

@@ -32,10 +32,10 @@ SET_ALL = "async () => { await window.MathJax?.startup?.document?.lazyTypesetAll
 # What a page does while it loads: how far things jump that the reader sees, and how long it does not answer.
 RECORD = """() => {
   window.jumps = 0; window.longest = 0;
-  new PerformanceObserver(list => list.getEntries().forEach(e => { if (!e.hadRecentInput) jumps += e.value; }))
-    .observe({type: 'layout-shift', buffered: true});
-  new PerformanceObserver(list => list.getEntries().forEach(e => { longest = Math.max(longest, e.duration); }))
-    .observe({type: 'longtask', buffered: true});
+  const watch = (type, note) => new PerformanceObserver(list => list.getEntries().forEach(note))
+    .observe({type, buffered: true});
+  watch('layout-shift', entry => { if (!entry.hadRecentInput) jumps += entry.value; });
+  watch('longtask', entry => { longest = Math.max(longest, entry.duration); });
 }"""
 A4 = 680  # CSS pixels of a line on paper
 # A page that is being printed: what a reader cannot unfold or scroll there any more, its title, its ground.
@@ -49,7 +49,8 @@ PAPER = """() => {
     const box = e.getBoundingClientRect(), clipped = getComputedStyle(e).overflowX !== 'visible';
     return box.width && (box.right > innerWidth + 1 || (clipped && e.scrollWidth > e.clientWidth + 1));
   };
-  const cut = [...document.querySelectorAll('main :is(pre, mjx-container, mjx-math, figure, img, svg, table)')]
+  const whole = 'pre, mjx-container, mjx-math, figure, img, svg, table';
+  const cut = [...document.querySelectorAll(`main :is(${whole})`)]
     .filter(e => e.checkVisibility() && !e.closest('svg svg') && wide(e));
   const titles = [...document.querySelectorAll('main h1')].filter(e => e.checkVisibility());
   const ground = getComputedStyle(document.body).backgroundColor;
@@ -315,6 +316,8 @@ def violations(page: Page, whole: bool) -> list[str]:
 def on_paper(page: Page) -> Paper:
     """The open page on paper, as the browser shows it to a printer; closes the visit of this window."""
     page.set_viewport_size({"width": A4, "height": 1000})
+    page.emulate_media(color_scheme="dark")
+    page.evaluate(SETTLED)
     page.emulate_media(color_scheme="dark", media="print")
     page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
     page.evaluate(SETTLED)
