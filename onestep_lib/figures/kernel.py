@@ -151,7 +151,10 @@ def _has_kernel() -> bool:
 
 
 def _widget(run: Callable[..., Picture], sliders: Sequence[Slider], alt: str, first: str) -> object:
-    import ipywidgets as widgets
+    try:
+        import ipywidgets as widgets
+    except ImportError as error:
+        raise ImportError("live needs ipywidgets: pip install 'onestep_lib[live]'") from error
 
     wide = {"description_width": "12em"}
     controls = [

@@ -31,7 +31,8 @@ class Part:
     """One part: its kind, its text, the section (heading of level 2) and whether it is folded away.
 
     Kinds: heading, prose, equation, table, directive, code. `name` is the directive's name or the
-    heading's level, `body` a directive's lines, `cell` the notebook cell of a code part.
+    heading's level, `body` a directive's lines, `cell` the notebook cell of a code part, `label` that of an
+    equation; `roles` and `formulas` are those in the text, also in a table's.
     """
 
     kind: str
@@ -44,6 +45,9 @@ class Part:
     folded: bool = False
     exercise: str = ""
     solution: str = ""
+    label: str = ""
+    roles: list[tuple[str, str]] = field(default_factory=list)
+    formulas: list[str] = field(default_factory=list)
 
     @property
     def tags(self) -> set[str]:
@@ -94,6 +98,16 @@ def inline_text(token: Token) -> str:
     return "".join(pieces)
 
 
+def named(part: Part, token: Token) -> Part:
+    """A part with the roles and formulas of an inline token."""
+    for child in token.children or []:
+        if child.type == "myst_role":
+            part.roles.append((child.meta["name"], child.content))
+        elif child.type == "math_inline":
+            part.formulas.append(child.content)
+    return part
+
+
 def split_options(body: str) -> tuple[dict[str, str], list[str]]:
     """Options at the head of a directive's body, and the rest."""
     lines, options = body.splitlines(), {}
@@ -105,29 +119,34 @@ def split_options(body: str) -> tuple[dict[str, str], list[str]]:
 
 def markdown_parts(text: str) -> Iterator[Part]:
     """Parts of a Markdown text; directives with text are followed by the parts of their bodies."""
-    tokens, table = parser().parse(text), False
+    tokens, table, rows = parser().parse(text), False, Part("table")
     for before, token in zip([None, *tokens], tokens, strict=False):
         if token.type in ("table_open", "table_close"):
             table = token.type == "table_open"
             if table:
-                yield Part("table")
-        elif token.type == "inline" and not table:
+                rows = Part("table")
+            else:
+                yield rows
+        elif token.type == "inline" and table:
+            named(rows, token)
+        elif token.type == "inline":
             heading = before is not None and before.type == "heading_open"
-            yield Part("heading" if heading else "prose", inline_text(token), before.tag if heading else "")
+            part = Part("heading" if heading else "prose", inline_text(token), before.tag if heading else "")
+            yield named(part, token)
         elif token.type.startswith(("math_block", "amsmath")):
-            yield Part("equation", token.content)
+            yield Part("equation", token.content, label=token.info, formulas=[token.content])
         elif token.type in ("fence", "colon_fence"):
             yield from directive_parts(token)
 
 
 def directive_parts(token: Token) -> Iterator[Part]:
-    named = DIRECTIVE.fullmatch(token.info.strip())
-    if named is None:
+    found = DIRECTIVE.fullmatch(token.info.strip())
+    if found is None:
         return
-    name, argument = named[1], named[2].strip()
+    name, argument = found[1], found[2].strip()
     options, body = split_options(token.content)
     if name == "math":
-        yield Part("equation", token.content)
+        yield Part("equation", "\n".join(body), label=options.get("label", ""), formulas=["\n".join(body)])
         return
     if name in ("table", "list-table", "csv-table"):
         yield Part("table", argument)

@@ -11,6 +11,7 @@ icons        the icons in use, cut from the theme's fonts
 map          the map of the book and the reading paths
 search       which page a word finds first
 lost         the page for addresses that lead nowhere
+notebooks    notebooks for JupyterLab, Binder and Colab, made from the pages
 pages        description and social card of every page, repairs of the theme's HTML
 """
 
@@ -24,6 +25,7 @@ from . import (
     icons,
     lost,
     map,
+    notebooks,
     offline,
     pages,
     predict,
@@ -37,7 +39,20 @@ def setup(app: Sphinx) -> dict[str, bool]:
     # The kernels that run the chapters inherit this: the library then draws figures
     # for a page without a kernel instead of widgets that would be dead there.
     os.environ["ONESTEP_STATIC"] = "1"
-    parts = (cache, docstrings, reference, map, search, offline, repository, predict, pages, lost, icons)
+    parts = (
+        cache,
+        docstrings,
+        reference,
+        map,
+        search,
+        offline,
+        repository,
+        predict,
+        notebooks,
+        pages,
+        lost,
+        icons,
+    )
     for module in parts:
         module.connect(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

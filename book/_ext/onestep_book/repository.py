@@ -7,13 +7,14 @@ without an address, the way to run the chapter on one's own machine.
 
 import re
 from html import escape
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
+
+from . import notebooks
 
 PLACEHOLDER_OWNER = "your-account"
 MARK = re.compile(r'<span class="onestep-binder"\s*>\s*</span>')
@@ -47,8 +48,8 @@ def kernel_note(app: Sphinx, pagename: str) -> str:
     """The link that stands where a chapter needs a running kernel."""
     options = app.config.html_theme_options
     if options.get("launch_buttons"):
-        source = Path(app.env.doc2path(pagename)).relative_to(app.srcdir).as_posix()
-        address, words = binder_link(options, source), "Run this chapter in Binder"
+        made = f"{notebooks.COPIES}/{pagename.rpartition('/')[2]}.ipynb"
+        address, words = binder_link(options, made), "Run this chapter in Binder"
     else:
         address = app.builder.get_relative_uri(pagename, "book/how-to-run")
         words = "Run this chapter on your machine"

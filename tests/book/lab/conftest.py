@@ -56,7 +56,7 @@ def binder_environment(browser: Browser, tmp_path_factory) -> Path:
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     lines = (ROOT / ".binder" / "requirements.txt").read_text(encoding="utf-8")
     wanted = folder / "requirements.txt"
-    wanted.write_text(lines.replace("-c ..", f"-c {ROOT}").replace("-e .", str(ROOT)), "utf-8")
+    wanted.write_text(lines.replace("-c ..", f"-c {ROOT}").replace("-e .[live]", f"{ROOT}[live]"), "utf-8")
     if not install.lock_applies():
         wanted.write_text(wanted.read_text("utf-8").replace("-c ", "# -c "), "utf-8")
     pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "-r", wanted]
@@ -68,9 +68,9 @@ def binder_environment(browser: Browser, tmp_path_factory) -> Path:
 def lab(binder_environment: Path, tmp_path_factory) -> Iterator[Lab]:
     """JupyterLab serving a copy of the chapters, so that no run changes the repository."""
     home = tmp_path_factory.mktemp("home")
-    chapters = home / "book"
+    chapters = home / "notebooks"
     chapters.mkdir()
-    for path in (ROOT / "book").glob("*.ipynb"):
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
         (chapters / path.name).write_bytes(path.read_bytes())
     port, token = free_port(), secrets.token_hex(16)
     command = [binder_environment / "bin" / "jupyter", "lab", "--no-browser", f"--port={port}"]

@@ -1,0 +1,376 @@
+"""Notebooks for JupyterLab, Binder and Colab, made from the pages while the site is built.
+
+A chapter's source is written for Sphinx: there, references, citations and directives would stand as raw
+markup. So each page, once every reference in it is resolved, is written again as plain Markdown between the
+code cells of its source: numbers as on the page, captions as text under the figures, hidden code folded.
+
+    _build/html/_notebooks/NN-name.ipynb             the chapter without its solutions
+    _build/html/_notebooks/NN-name-solutions.ipynb   the solutions, with the chapter's code folded above them
+
+`python -m book._tools.notebooks` copies them to notebooks/, which Binder and Colab open. On the
+published site the launch and download buttons lead to them.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from docutils import nodes
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from sphinx.application import Sphinx
+
+FOLDER = "_notebooks"  # beside the pages
+COPIES = "notebooks"  # in the repository
+CHAPTER = re.compile(r"book/((?:\d\d|appendix)-[\w-]+)")
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+FOLDED = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
+OUTPUT_FOLDED = {"hide-output", "hide-cell"}
+GATE = re.compile(r"\{solution-(start|end)\}")
+
+
+def connect(app: Sphinx) -> None:
+    # After all that resolves references, and after the theme has made its buttons.
+    app.connect("doctree-resolved", write_notebooks, priority=900)
+    app.connect("html-page-context", lead_buttons_here, priority=900)
+
+
+def write_notebooks(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    source = Path(app.env.doc2path(docname))
+    found = CHAPTER.fullmatch(docname)
+    if app.builder.format != "html" or found is None or source.suffix != ".ipynb":
+        return
+    folder = Path(app.outdir) / FOLDER
+    folder.mkdir(exist_ok=True)
+    made = Chapter(nbformat.read(source, as_version=4), doctree, Markdown(app, docname))
+    nbformat.write(made.chapter(found[1]), folder / f"{found[1]}.ipynb")
+    solutions = folder / f"{found[1]}-solutions.ipynb"
+    solutions.unlink(missing_ok=True)
+    if made.solved:
+        nbformat.write(made.solutions(), solutions)
+
+
+def lead_buttons_here(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Binder, Colab and the download button open the made notebook in place of the source."""
+    found = CHAPTER.fullmatch(page)
+    if found is None or not (Path(app.outdir) / FOLDER / f"{found[1]}.ipynb").exists():
+        return
+    here = context["pathto"](f"{FOLDER}/{found[1]}.ipynb", resource=True)
+    for group in context.get("header_buttons", []):
+        for button in group.get("buttons", []):
+            url = button.get("url", "")
+            if "_sources/" in url and url.endswith(".ipynb"):
+                button["url"] = here
+            elif url:
+                button["url"] = url.replace(f"/{page}.ipynb", f"/{COPIES}/{found[1]}.ipynb")
+
+
+class Chapter:
+    """The cells of a chapter and of its solutions, from its source and its resolved page."""
+
+    def __init__(self, source: nbformat.NotebookNode, doctree: nodes.document, markdown: "Markdown") -> None:
+        self.source, self.title = source, ""
+        self.told, self.solved = [], []  # pieces: Markdown, or the number of a cell in the source
+        for piece in markdown.pieces(doctree):
+            (self.solved if markdown.in_solution else self.told).append(piece)
+        self.title = next((x for x in self.told if isinstance(x, str) and x.startswith("# ")), "# Chapter")
+        self.in_solution = cells_in_solutions(source)
+
+    def chapter(self, stem: str) -> nbformat.NotebookNode:
+        """The student's version."""
+        hint = f"*The solutions stand in a notebook of their own, `{stem}-solutions.ipynb`.*"
+        told = list(self.told)
+        if self.solved and "## Exercises" in told:
+            told.insert(told.index("## Exercises") + 1, hint)
+        own = [
+            k for k, cell in enumerate(self.source.cells) if self.is_code(cell) and k not in self.in_solution
+        ]
+        return notebook(self.cells(told, own))
+
+    def solutions(self) -> nbformat.NotebookNode:
+        """The solutions, below the chapter's code, on which they build."""
+        cells = [new_markdown_cell(f"{self.title}: solutions\n\nThe folded cells run the chapter's code.")]
+        for k, cell in enumerate(self.source.cells):
+            if self.is_code(cell) and k not in self.in_solution and k not in self.needless():
+                cells.append(code_cell(cell, {"source_hidden": True, "outputs_hidden": True}))
+                cells[-1].outputs, cells[-1].execution_count = [], None
+        own = [k for k in sorted(self.in_solution) if self.is_code(self.source.cells[k])]
+        return notebook([*cells, *self.cells(self.solved, own)])
+
+    @staticmethod
+    def is_code(cell: nbformat.NotebookNode) -> bool:
+        return cell.cell_type == "code" and bool(cell.source.strip())
+
+    def needless(self) -> set[int]:
+        """Cells that only assert what the text says, and define nothing that a later cell uses."""
+        found = set()
+        for k, cell in enumerate(self.source.cells):
+            if self.is_code(cell) and "asserts" in cell.metadata.get("tags", []):
+                later = [c.source for c in self.source.cells[k + 1 :] if self.is_code(c)]
+                if not names(cell.source, ast.Store) & set().union(*(names(c, ast.Load) for c in later)):
+                    found.add(k)
+        return found
+
+    def cells(self, pieces: list[str | int], own: list[int]) -> list[nbformat.NotebookNode]:
+        """Cells from pieces, with the cells that the page leaves out put where they were."""
+        cells: list[nbformat.NotebookNode] = []
+        text: list[str] = []
+        waiting = [k for k in own if k not in self.needless()]
+
+        def close() -> None:
+            if text:
+                cells.append(new_markdown_cell("\n\n".join(text)))
+                text.clear()
+
+        def put(until: int) -> None:
+            while waiting and waiting[0] <= until:
+                cells.append(code_cell(self.source.cells[waiting.pop(0)]))
+
+        for piece in pieces:
+            if isinstance(piece, int):
+                close()
+                put(piece)
+            else:
+                if re.match(r"#+ ", piece):
+                    close()
+                text.append(piece)
+        close()
+        put(len(self.source.cells))
+        return cells
+
+
+def names(code: str, context: type) -> set[str]:
+    """Names that a cell binds or uses."""
+    tree = ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", code, flags=re.MULTILINE))
+    return {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, context)
+    }
+
+
+def cells_in_solutions(source: nbformat.NotebookNode) -> set[int]:
+    """Numbers of the cells that stand between the gates of a solution."""
+    found, inside = set(), False
+    for k, cell in enumerate(source.cells):
+        if cell.cell_type == "code":
+            if inside:
+                found.add(k)
+        elif gates := GATE.findall(cell.source):
+            inside = gates[-1] == "start"
+    return found
+
+
+def code_cell(cell: nbformat.NotebookNode, folded: dict[str, bool] | None = None) -> nbformat.NotebookNode:
+    """A cell of the source, folded where the page hides it; Colab reads cellView."""
+    tags = set(cell.metadata.get("tags", []))
+    jupyter = dict(folded or {})
+    if tags & FOLDED:
+        jupyter["source_hidden"] = True
+    if tags & OUTPUT_FOLDED:
+        jupyter["outputs_hidden"] = True
+    metadata = {"jupyter": jupyter} if jupyter else {}
+    if jupyter.get("source_hidden"):
+        metadata["cellView"] = "form"
+    made = new_code_cell(cell.source, metadata=metadata)
+    made.outputs, made.execution_count = cell.outputs, cell.execution_count
+    return made
+
+
+def notebook(cells: list[nbformat.NotebookNode]) -> nbformat.NotebookNode:
+    for number, cell in enumerate(cells, start=1):
+        cell.id = f"cell-{number:03d}"
+    made = new_notebook(cells=cells, metadata=METADATA)
+    nbformat.validate(made)
+    return made
+
+
+class Markdown:
+    """Writes resolved nodes as Markdown that JupyterLab, Colab and GitHub read."""
+
+    def __init__(self, app: Sphinx, docname: str) -> None:
+        self.env, self.docname = app.env, docname
+        self.numbers = app.env.toc_fignumbers.get(docname, {})
+        self.sections = app.env.toc_secnumbers.get(docname, {})
+        self.depth, self.in_solution = 0, False
+
+    # Blocks: each yields pieces, Markdown or the number of a code cell.
+
+    def pieces(self, node: nodes.Node) -> Iterator[str | int]:
+        write = getattr(self, f"block_{type(node).__name__}", None)
+        if write is not None:
+            yield from write(node)
+        elif isinstance(node, nodes.Admonition):
+            yield from self.block_admonition(node)
+        elif isinstance(node, nodes.Invisible | nodes.title) or type(node).__name__ in SILENT:
+            return
+        elif isinstance(node, nodes.Inline | nodes.Text):
+            yield from filter(None, [self.inline(node).strip()])
+        else:
+            yield from self.inner(node)
+
+    def inner(self, node: nodes.Node) -> Iterator[str | int]:
+        for child in node.children:
+            yield from self.pieces(child)
+
+    def text(self, node: nodes.Node) -> str:
+        """What a node without code cells says, as one Markdown block."""
+        return "\n\n".join(str(piece) for piece in self.inner(node))
+
+    def block_section(self, node: nodes.section) -> Iterator[str | int]:
+        if not isinstance(node[0], nodes.title):  # the body of an exercise, a solution, a theorem
+            yield from self.inner(node)
+            return
+        self.depth += 1
+        title = self.inline_all(node[0])
+        number = self.sections.get("" if self.depth == 1 else f"#{node['ids'][0]}")
+        if number:
+            title = f"{'.'.join(map(str, number))}. {title}"
+        yield f"{'#' * self.depth} {title}"
+        for child in node.children[1:]:
+            yield from self.pieces(child)
+        self.depth -= 1
+
+    def block_paragraph(self, node: nodes.paragraph) -> Iterator[str]:
+        yield from filter(None, [self.inline_all(node).strip()])
+
+    def block_math_block(self, node: nodes.math_block) -> Iterator[str]:
+        number = self.numbers.get("displaymath", {}).get(node["ids"][0]) if node["ids"] else None
+        formula = node.astext().strip()
+        if r"\\" in formula and r"\begin{" not in formula:
+            formula = f"\\begin{{split}}\n{formula}\n\\end{{split}}"
+        tag = f"\n\\tag{{{'.'.join(map(str, number))}}}" if number else ""
+        yield f"$$\n{formula}{tag}\n$$"
+
+    def block_container(self, node: nodes.container) -> Iterator[str | int]:
+        if node.get("nb_element") != "cell_code":
+            yield from self.inner(node)
+            return
+        yield node["cell_index"]
+        for figure in node.findall(nodes.figure):
+            yield from self.caption(figure)
+
+    def caption(self, figure: nodes.figure) -> Iterator[str]:
+        number = next((self.numbers.get("figure", {}).get(x) for x in figure["ids"]), None)
+        words = " ".join(self.inline_all(caption) for caption in figure.findall(nodes.caption))
+        if words:
+            label = f"**Fig. {'.'.join(map(str, number))}** " if number else ""
+            yield label + words
+
+    block_figure = caption
+
+    def block_bullet_list(self, node: nodes.bullet_list) -> Iterator[str]:
+        yield "\n".join(item("- ", self.text(child)) for child in node.children)
+
+    def block_enumerated_list(self, node: nodes.enumerated_list) -> Iterator[str]:
+        start = node.get("start", 1)
+        yield "\n".join(item(f"{k}. ", self.text(child)) for k, child in enumerate(node.children, start))
+
+    def block_definition_list(self, node: nodes.definition_list) -> Iterator[str]:
+        for child in node.children:
+            terms = ", ".join(self.inline_all(term) for term in child.findall(nodes.term))
+            yield f"**{terms}**: " + "\n\n".join(self.text(x) for x in child.findall(nodes.definition))
+
+    def block_block_quote(self, node: nodes.block_quote) -> Iterator[str]:
+        yield item("> ", self.text(node), "> ")
+
+    def block_literal_block(self, node: nodes.literal_block) -> Iterator[str]:
+        yield f"```{node.get('language', '')}\n{node.astext()}\n```"
+
+    def block_table(self, node: nodes.table) -> Iterator[str]:
+        rows = [
+            [" ".join(self.text(entry).split()).replace("|", r"\|") for entry in row.findall(nodes.entry)]
+            for row in node.findall(nodes.row)
+        ]
+        lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
+        yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def block_admonition(self, node: nodes.Element) -> Iterator[str | int]:
+        """A box: its title in bold; one that is closed on the page is closed here."""
+        title = next((self.inline_all(x) for x in node.children if isinstance(x, nodes.title)), "")
+        title = title or type(node).__name__.capitalize()
+        if "dropdown" in node.get("classes", []):
+            yield folded(title, self.text(node))
+        else:
+            yield f"**{title}**"
+            yield from self.inner(node)
+
+    def block_dropdown_main(self, node: nodes.Element) -> Iterator[str]:
+        title = next((self.inline_all(x) for x in node.children if type(x).__name__ == "dropdown_title"), "")
+        yield folded(title or "More", self.text(node))
+
+    def block_exercise_enumerable_node(self, node: nodes.Element) -> Iterator[str | int]:
+        number = next((self.numbers.get("exercise", {}).get(x) for x in node["ids"]), None)
+        label = f"Exercise {'.'.join(map(str, number))}" if number else "Exercise"
+        yield f"{'#' * 3} {label}{self.inline_all(node[0])}"
+        yield from self.inner(node)
+
+    block_exercise_node = block_exercise_enumerable_node
+
+    def block_solution_node(self, node: nodes.Element) -> Iterator[str | int]:
+        self.in_solution = True
+        yield f"## {self.inline_all(node[0])}"
+        yield from self.inner(node)
+        self.in_solution = False
+
+    def block_Question(self, node: nodes.Element) -> Iterator[str]:
+        choices = [child for child in node.children if type(child).__name__ == "Choice"]
+        yield self.inline_all(node[0])
+        for child in node.children[1:]:
+            if type(child).__name__ == "Reasons":
+                yield "\n".join(item("- ", self.inline_all(choice)) for choice in choices)
+                reasons = "\n".join(item("- ", self.text(reason)) for reason in child.children)
+                yield folded("The answer, with reasons", reasons)
+            elif child not in choices:
+                yield from self.pieces(child)
+
+    def block_raw(self, node: nodes.raw) -> Iterator[str]:
+        return iter(())  # HTML that the page needs and a notebook does not
+
+    # Text within a line.
+
+    def inline_all(self, node: nodes.Node) -> str:
+        return "".join(self.inline(child) for child in node.children)
+
+    def inline(self, node: nodes.Node) -> str:
+        if isinstance(node, nodes.Text):
+            return re.sub(r"([*`$<])", r"\\\1", node.astext()).replace("\n", " ")
+        if isinstance(node, nodes.math):
+            return f"${' '.join(node.astext().split())}$"
+        if isinstance(node, nodes.literal):
+            return f"`{node.astext()}`"
+        if isinstance(node, nodes.Invisible | nodes.raw):
+            return ""
+        text = self.inline_all(node)
+        if isinstance(node, nodes.emphasis | nodes.strong) and text:
+            sign = "*" if isinstance(node, nodes.emphasis) else "**"
+            return f"{sign}{text}{sign}"
+        address = self.address(node) if isinstance(node, nodes.reference) else ""
+        return f"[{text}]({address})" if address and text else text
+
+    def address(self, node: nodes.reference) -> str:
+        """Where a link leads from a notebook: other sites and other chapters; '' elsewhere."""
+        target = node.get("refuri", "")
+        if re.match(r"https?:", target):
+            return target
+        stem = re.match(r"((?:\d\d|appendix)-[\w-]+)\.html", target)
+        source = stem and self.env.doc2path(f"book/{stem[1]}")
+        return f"{stem[1]}.ipynb" if stem and source.endswith(".ipynb") else ""
+
+
+# Parts of the page that say nothing of their own.
+SILENT = {"dropdown_title", "toctree", "index", "tabular_col_spec", "bibliography"}
+
+
+def item(mark: str, text: str, rest: str = "") -> str:
+    """Text behind a mark; its further lines stand below its first."""
+    first, *others = text.splitlines() or [""]
+    indent = rest or " " * len(mark)
+    return "\n".join([mark + first, *((indent + line).rstrip() for line in others)])
+
+
+def folded(title: str, text: str) -> str:
+    return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
