@@ -111,8 +111,8 @@ def pipeline_drawing(*, highlight: str = "", size: tuple[float, float] = (5.4, 3
         _box(ax, (0.1, y - 0.8), 3.0, f"{data}\n{count}", colour, COLOURS["green"] if strong else FAINT)
         _box(ax, (4.2, y - 0.8), 3.7, action, colour, COLOURS["blue"] if strong else FAINT)
         _arrow(ax, (3.15, y), (4.15, y), colour)
-        _write(ax, (9.1, y), result, color=colour, fontweight="bold" if highlight == stage else "normal")
-        _arrow(ax, (7.95, y), (8.45, y), colour)
+        _write(ax, (9.2, y), result, color=colour, fontweight="bold" if highlight == stage else "normal")
+        _arrow(ax, (7.95, y), (8.3, y), colour)
         if row < len(STAGES) - 1:
             _arrow(ax, (6.05, y - 0.85), (6.05, y - 1.45), INK if not highlight else FAINT)
     return drawn
