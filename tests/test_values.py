@@ -61,11 +61,13 @@ from onestep_lib.large_step import (
 )
 from onestep_lib.no_step import (
     Averages,
+    ErrorParts,
     FeatureLaw,
     LawShape,
     MarchenkoPasturMeans,
     Traces,
     WeightLaw,
+    error_parts,
     feature_law,
     marchenko_pastur_means,
     resolvent_traces,
@@ -171,6 +173,7 @@ EXAMPLES = {
     Profile: lambda: learned_profile(setting(), rng(), [-9.0, 0.0, 9.0], 2, 50),
     Readout: lambda: linked().readouts[2],
     Traces: lambda: resolvent_traces(0.5, 0.7, [0.1, 1.0], 0.3, 0.1),
+    ErrorParts: lambda: error_parts(0.5, 0.7, [0.1, 1.0], 0.3, 0.1, 1.0, 0.5),
     RidgePath: lambda: ridge_path(numbers(6, 5), numbers(6), [0.1, 1.0]),
     RowLengths: lambda: expected_lengths(setting()),
     SecondDirection: lambda: second_direction(setting()),

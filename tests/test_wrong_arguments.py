@@ -117,13 +117,16 @@ from onestep_lib.large_step import (
 )
 from onestep_lib.no_step import (
     Averages,
+    ErrorParts,
     FeatureLaw,
     Law,
     LawShape,
     MarchenkoPasturMeans,
     Traces,
     WeightLaw,
+    best_ridge,
     bulk_edges,
+    error_parts,
     explained_share,
     feature_law,
     fixed_feature_floor,
@@ -214,6 +217,7 @@ PANEL = ex.Panel([LINE], "x", "y", "A line.")
 READOUT = ex.Readout("value", [1.0, 2.0], "a")
 RATIOS = {"phi": 0.5, "psi": 0.4, "ridge": 0.1}
 POWERS = {"c1_sq": 0.3, "nonlinear_sq": 0.2}
+PARTS = error_parts(**RATIOS, **POWERS, linear_power=1.0, other_power=0.5)
 
 
 @cache
@@ -231,6 +235,7 @@ RECORDS = {
     LabelMoments, Losses, Outliers, PaperLosses, Profile, Traces, RidgePath, SignedSpectrum, SpikeMap,
     FixedPoint, SpikedSolution, SpikedTable, Sweep, TargetMeans, WeightSpectrum, FeatureLaw, Law, WeightLaw,
     pl.Picture, ConvergenceError, PaperProblem, BulkCovariance, GroupTable, Gradient, SecondDirection,
+    ErrorParts,
 }  # fmt: skip
 
 # Steps inside a solver, called thousands of times with what a checked caller hands them.
@@ -280,6 +285,9 @@ CALLS = {
     random_features: {"setting": AT_0},
     resolvent_traces: RATIOS | POWERS,
     ridge_losses: RATIOS | POWERS | {"linear_power": 1.0, "other_power": 0.5},
+    error_parts: RATIOS | POWERS | {"linear_power": 1.0, "other_power": 0.5},
+    ErrorParts.averaged: {"self": PARTS, "networks": 2.0, "datasets": np.inf},
+    best_ridge: {"phi": 0.5, "psi": 0.4, "linear_power": 1.0, "other_power": 0.5} | POWERS,
     giant_step: {"setting": SIGNS, "bulk": "isotropic", "finite_d": True, "leverage": False},
     grouped_rows: {"setting": S, "step": 1.0, "z": [1.0], "fractions": [1.0], "bulk": "isotropic"},
     is_odd: {"sigma": S.activation},
@@ -402,6 +410,11 @@ CALLS = {
     ex.Readout: {"label": "value", "values": [1.0, 2.0], "sliders": "a", "format": "{:.3g}"},
     ex.Explorer: {"title": "T", "sliders": [SLIDER], "panels": [PANEL], "readouts": [READOUT], "caption": ""},
     ex.live: {"run": _picture, "sliders": [SLIDER], "alt": "A number.", "static": None},
+    ex.network_drawing: {"stepped": False, "size": (2.0, 1.0)},
+    ex.pipeline_drawing: {"highlight": "", "size": (2.0, 1.0)},
+    ex.shared_direction_drawing: {
+        "kappa": [0.0, 1.0], "neurons": [[0.0, 1.0], [1.0, 0.0]], "curve": [1.0, 1.0], "size": (2.0, 1.0),
+    },
     pl.figure: {"rows": 1, "columns": 1, "size": (1.0, 1.0)},
     pl.gap_table: {"rows": [("a", 1.0, 1.1, 0.1)], "title": ""},
     pl.gap_summary: {"rows": [("a", 1.0, 1.1, 0.1)], "title": ""},

@@ -4,6 +4,8 @@ Each module is the formula page of one idea; every public name is imported from 
 ``from onestep_lib.no_step import ridge_losses``.
 """
 
+from onestep_lib.no_step.best_penalty import best_ridge
+from onestep_lib.no_step.decomposition import ErrorParts, error_parts
 from onestep_lib.no_step.density import spectral_density, stieltjes
 from onestep_lib.no_step.edges import Averages, LawShape, bulk_edges, outer_traces, top_distance
 from onestep_lib.no_step.floors import explained_share, fixed_feature_floor, representable_share
@@ -18,13 +20,16 @@ from onestep_lib.no_step.marchenko_pastur import (
 
 __all__ = [
     "Averages",
+    "ErrorParts",
     "FeatureLaw",
     "Law",
     "LawShape",
     "MarchenkoPasturMeans",
     "Traces",
     "WeightLaw",
+    "best_ridge",
     "bulk_edges",
+    "error_parts",
     "explained_share",
     "feature_law",
     "fixed_feature_floor",
