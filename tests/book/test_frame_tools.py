@@ -28,8 +28,10 @@ def test_refresh_keeps_compared_text_and_nothing_else():
     compared.metadata.tags = [refresh.CHECKED]
     other = new_code_cell("b", outputs=[stream], execution_count=4)
     notebook = new_notebook(cells=[new_markdown_cell("t"), compared, other])
+    notebook.metadata = {"onestep": {"symbols": ["m_1"]}, "widgets": {}}
     refresh.strip(notebook)
     nbformat.validate(notebook)
+    assert notebook.metadata == refresh.METADATA | {"onestep": {"symbols": ["m_1"]}}
     kept = notebook.cells[1]
     assert [output.output_type for output in kept.outputs] == ["stream", "execute_result"]
     assert dict(kept.outputs[1].data) == {"text/plain": "1"}
