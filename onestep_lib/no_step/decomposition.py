@@ -8,11 +8,11 @@ over infinitely many of either, :math:`\chi=1/\operatorname{tr}R=1/(km_1)` and m
 .. math::
     L(\infty,\infty)&=c_{*,1}^2\Big(\frac{m_2}{m_1}\Big)^2+c_{*,>1}^2+\sigma_\varepsilon^2,\\
     L(\infty,1)&=L(\infty,\infty)\,\chi_\infty',\qquad
-    \chi_\infty=\mathbb E\Big[\frac1{c_1^2s+c_{>1}^2+\mu}\Big]^{-1},\\
+    \chi_\infty=\mathbb E\Big[\frac1{c_1^2t+c_{>1}^2+\mu}\Big]^{-1},\\
     L(1,\infty)&=c_{*,1}^2\,\frac{m_2'}{m_1'}+c_{*,>1}^2+\sigma_\varepsilon^2,\qquad
     L(1,1)=L(1,\infty)\,\chi',
 
-the networks first, s a Marchenko-Pastur eigenvalue, :math:`\chi'` a derivative in lambda and
+the networks first, t a Marchenko-Pastur eigenvalue, :math:`\chi'` a derivative in lambda and
 :math:`\chi_\infty'` in mu. The parts are differences of these four, computed without taking one: with
 :math:`p,g,\dots` the averages of `MarchenkoPasturMeans`, :math:`(m_2/m_1)^2=g_2/p_2`, so that
 :math:`m_2'/m_1'-(m_2/m_1)^2` is a multiple of :math:`h_2-(m_2/m_1)^2g_2`, and
