@@ -27,7 +27,7 @@ from onestep_lib.experiment.ridge import (
     streamed_ridge_path,
 )
 from onestep_lib.experiment.simulation import simulate, simulate_spectrum
-from onestep_lib.experiment.spike_maps import infinite_spike_features, spike_features
+from onestep_lib.experiment.spike_maps import infinite_spike_features, rank_one_features, spike_features
 from onestep_lib.experiment.steps import (
     SteppedNetwork,
     first_layer_gradient,
@@ -72,6 +72,7 @@ __all__ = [
     "one_step_map",
     "operator_norm",
     "rank_one_error",
+    "rank_one_features",
     "residual",
     "ridge_path",
     "sample_batch",
