@@ -5,6 +5,7 @@ Everything public is imported from here: ``from onestep_lib.experiment import sa
 
 from onestep_lib.experiment.batches import sample_batch, sample_direction, sample_inputs
 from onestep_lib.experiment.feature_maps import one_step_map
+from onestep_lib.experiment.free_model import simulate_model
 from onestep_lib.experiment.inputs import SAMPLERS
 from onestep_lib.experiment.measured import (
     distribution_distance,
@@ -79,6 +80,7 @@ __all__ = [
     "sample_direction",
     "sample_inputs",
     "simulate",
+    "simulate_model",
     "simulate_spectrum",
     "smoother",
     "spike_error",
