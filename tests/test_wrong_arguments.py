@@ -95,11 +95,15 @@ from onestep_lib.hermite import (
     overlap_moment,
 )
 from onestep_lib.large_step import (
+    Best,
     LabelLaw,
     RowLengths,
     SignedSpectrum,
     SpikeMap,
     SquaredResolvents,
+    Validation,
+    best_step,
+    best_stepped_ridge,
     expected_lengths,
     giant_step,
     grouped_rows,
@@ -116,6 +120,7 @@ from onestep_lib.large_step import (
     squared_resolvents,
     stepped_features,
     stepped_vocabulary,
+    validation_losses,
 )
 from onestep_lib.no_step import (
     Averages,
@@ -229,12 +234,20 @@ def _picture(a=1.0):
     return pl.Picture(b"", "text", 1)
 
 
+def _bowl(setting):
+    """A theory with a best step of 1 and a best ridge of 0.1."""
+    steps, ridges = np.log(setting.steps + 1e-9), np.log(setting.ridges / 0.1)
+    loss = np.add.outer(steps**2, ridges**2)
+    return Losses(loss, loss, loss)
+
+
 # What functions return: they hold what they are given. Users read them and build none.
 RECORDS = {
     Averages, SquaredResolvents, MarchenkoPasturMeans, Convention, FeatureMeans, Gain, KappaGrid, LabelLaw,
     LabelMoments, Losses, Outliers, PaperLosses, Profile, Traces, RidgePath, SignedSpectrum, SpikeMap,
     FixedPoint, SpikedSolution, SpikedTable, Sweep, TargetMeans, WeightSpectrum, FeatureLaw, Law, WeightLaw,
     pl.Picture, ConvergenceError, PaperProblem, BulkCovariance, GroupTable, Gradient, SecondDirection,
+    Best, Validation,
 }  # fmt: skip
 
 # Steps inside a solver, called thousands of times with what a checked caller hands them.
@@ -284,6 +297,9 @@ CALLS = {
     random_features: {"setting": AT_0},
     resolvent_traces: RATIOS | POWERS,
     ridge_losses: RATIOS | POWERS | {"linear_power": 1.0, "other_power": 0.5},
+    best_step: {"setting": AT_0, "theory": _bowl},
+    best_stepped_ridge: {"setting": AT_0, "theory": _bowl},
+    validation_losses: {"setting": S, "count": 2, "finite_d": True, "leverage": False},
     giant_step: {"setting": SIGNS, "bulk": "isotropic", "finite_d": True, "leverage": False},
     grouped_rows: {"setting": S, "step": 1.0, "z": [1.0], "fractions": [1.0], "bulk": "isotropic"},
     is_odd: {"sigma": S.activation},
