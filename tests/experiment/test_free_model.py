@@ -11,10 +11,10 @@ from onestep_lib.experiment import simulate_model
 from onestep_lib.spiked_features import (
     BulkCovariance,
     SpikedModel,
-    TwoIndexTarget,
     free_losses,
     spiked_losses,
 )
+from onestep_lib.spiked_features.model import TwoIndexTarget
 
 # One to four values, with the shares; the mean square of each is 1.
 VOCABULARIES = {
