@@ -91,9 +91,7 @@ def test_the_gain_in_test_loss_lacks_a_factor(deviation):
     # The limit is off by a few per cent at n = 400; the printed number by a factor of 28.
     assert abs(found - corrected) < 4 * error + 0.05 * corrected
     assert printed > 20 * found
-    deviation(
-        "stairs.staircase_gain", "n = 400, 12 draws of 48 directions", (found - corrected) / error, 0, 1
-    )
+    deviation("stairs.staircase_gain", "first gain in test loss, n = 400", (found - corrected) / error, 0, 1)
     even = s.replace(activation="centred softplus", rows="spherical")
     m, target = traces(even), even.target.coefficient(2)
     second = float(-4 * target**2 * m.dm1 / (3 * B**2 * m.m1**2))

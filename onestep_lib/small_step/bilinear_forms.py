@@ -22,9 +22,9 @@ and beta_*:
 .. math:: He_q^\top R_0F_0a^{\circ k}\to0\ (q\ge1),\qquad
           N^{(j+k)/2-1}(a^{\circ j})^\top F_0^\top R_0F_0a^{\circ k}\to\frac\tau{1+\tau}\,\mathbb Ez^{j+k},
 
-:math:`z=\sqrt N\,a_j` (k m_1 lambda = 1 - (N/n) tau/(1 + tau): the second is :math:`\operatorname{tr}
-F_0^\top R_0F_0/N` times a moment). These hold where F_0 has no part of rank one. The three constant parts it
-may have (the activation's mean, the lengths of Gaussian rows and of Gaussian inputs) stand in the matrix
+:math:`z=\sqrt N\,a_j`; the second is the trace of :math:`F_0^\top R_0F_0` over N, times a moment. These hold
+where F_0 has no part of rank one. The three constant parts it may have (the activation's mean, the lengths of
+Gaussian rows and of Gaussian inputs) stand in the matrix
 
 .. math:: P_0=\begin{pmatrix}c_0\sqrt N&w_r\\w_x&0\end{pmatrix},\qquad w=c_2\sqrt{2N/d}\text{ or }0,\qquad
           M_0=(1+\tau)I+km_1P_0^\top P_0,
