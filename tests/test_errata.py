@@ -47,6 +47,12 @@ PAGE = (Path(__file__).parents[1] / "book" / "errata.md").read_text("utf-8")
 HE12 = {"target": (0, 1, 2**-0.5), "noise": 0.5, "ridge": 0.1}
 
 
+def on_page(*numbers):
+    """The page gives the numbers as they are written here."""
+    missing = [number for number in numbers if number not in PAGE]
+    assert not missing, f"not in book/errata.md: {missing}"
+
+
 def traces(s):
     sigma = s.activation
     return resolvent_traces(s.phi, s.psi, s.ridge, sigma.c1**2, sigma.nonlinear_power)
@@ -86,7 +92,7 @@ def test_the_gain_in_test_loss_lacks_a_factor(deviation):
     found, error = mean_and_error(simulated_gains(s, 1, 12, 48, 1)[:, 1, 0])
     print(f"first gain in test loss: printed {printed:.3f}, with 1/(k m_1^2) {corrected:.4f}, ", end="")
     print(f"simulated {found:.4f} +- {error:.4f}")
-    assert printed == pytest.approx(4.22, abs=0.005)
+    on_page(f"{printed:.2f}", f"{corrected:.4f}", rf"${found:.4f}\pm{error:.4f}$")
     assert corrected == pytest.approx(staircase_gain(s, 1).test, rel=1e-12)
     # The limit is off by a few per cent at n = 400; the printed number by a factor of 28.
     assert abs(found - corrected) < 4 * error + 0.05 * corrected
@@ -115,6 +121,7 @@ def test_the_second_spike_has_the_slope_squared():
     found, error = mean_and_error(ratios)
     print(f"(factor of c_2 eta^2): measured {found:.4f} +- {error:.4f}, c_1^2 = {c[1] ** 2:.4f}, ", end="")
     print(f"c_2^2 = {c[2] ** 2:.4f}")
+    on_page(rf"${found:.3f}\pm{error:.3f}$", f"c_1^2={c[1] ** 2:.3f}", f"c_2^2={c[2] ** 2:.3f}")
     # Higher spikes of relative order eta^2/N add their part along He_2.
     assert abs(found - c[1] ** 2) < 4 * error + 0.1 * c[1] ** 2
     assert found > 5 * c[2] ** 2
@@ -167,6 +174,8 @@ def test_features_before_the_step_have_the_first_weights():
     limit, gain = s.n / s.N * float(traces(s).m2), float(finite_gain(s, 3, exact_spike(s)).objective)
     print(f"(1/d) tr X^T R X: {before[0]:.4f} with W_0, {after[0]:.4f} with W, limit {limit:.4f}")
     print(f"training loss: {before[1]:.4f} with W_0, {after[1]:.4f} with W, gain by the theory {gain:.4f}")
+    on_page(f"is {before[0]:.3f} with $W_0$, {after[0]:.3f} with $W$", f"{limit:.3f} in the limit")
+    on_page(f"is {before[1]:.3f} with $W_0$ and {after[1]:.3f}")
     # A trace does not see finitely many spikes, so that it cannot tell the two apart; the loss can.
     assert before[0] == pytest.approx(limit, rel=0.01)
     assert after[0] == pytest.approx(limit, rel=0.03)
@@ -181,6 +190,8 @@ def test_the_giant_step_has_the_exponent_one_half():
         slope = np.polyfit(np.log(sizes), np.log(spikes), 1)[0]
         print(f"eta = n^{exponent}: spike {np.round(spikes, 3)}, grows like n^{slope:+.3f}")
         assert slope == pytest.approx(growth, abs=1e-9)
+        if exponent == 0.5:
+            on_page(f"{spikes[0]:.3f} in the test")
 
 
 def test_the_residual_holds_the_network_output():
@@ -195,6 +206,9 @@ def test_the_residual_holds_the_network_output():
         errors.append([rank_one_error(gradient, network, b) for b in directions])
     (labels, residual), limit = np.mean(errors, axis=0), label_direction_error(s)
     print(f"error of the rank-one part: X^T y/n {labels:.3f} (limit {limit:.3f}), X^T r/n {residual:.3f}")
+    on_page(
+        f"is {labels:.3f} of the gradient", f"tends to {limit:.3f}", f"it is {residual:.3f} and tends to 0"
+    )
     assert labels == pytest.approx(limit, abs=0.04)
     assert residual < labels / 3
 
@@ -213,6 +227,7 @@ def test_the_exact_step_adds_a_constant_to_the_second_spike():
     (found, error), (rest, rest_error) = mean_and_error(exact), mean_and_error(bare)
     print(f"constant: exact step {found:.3f} +- {error:.3f}, theory {expected:.3f}, ", end="")
     print(f"rank-one step {rest:.3f} +- {rest_error:.3f}")
+    on_page(rf"${found:.2f}\pm{error:.2f}$", rf"${rest:.2f}\pm{rest_error:.2f}$", f"says {expected:.2f}")
     # The theory is a limit in eta^2/N, which is 0.07 here; the fourth spike's constant is in both.
     assert found - rest == pytest.approx(expected, rel=0.15)
     assert abs(rest) < 0.1 * expected
@@ -228,6 +243,7 @@ def test_the_three_of_the_second_stair_is_two_for_an_activation_with_a_mean(devi
     found, error = mean_and_error(np.diff(simulated_gains(s, 2, 12, 48, 2)[:, 0])[:, 0])
     print(f"second step of the objective: printed {printed:.4f}, corrected {corrected:.4f}, ", end="")
     print(f"simulated {found:.4f} +- {error:.4f}")
+    on_page(f"gain is {printed:.3f}, the corrected one {corrected:.3f}", rf"${found:.3f}\pm{error:.3f}$")
     assert corrected == pytest.approx(1.5 * printed, rel=0.02)
     assert abs(found - corrected) < 4 * error + 0.05 * corrected
     assert found - printed > 4 * error
@@ -254,6 +270,12 @@ def test_the_weights_have_a_spike_at_a_step_of_root_d(deviation):
     found, error = mean_and_error(found)
     print(f"edge {theory.edge:.3f}, threshold eta {theory.threshold:.3f}, eta {s.step}")
     print(f"outlier and overlaps {found.round(3)} +- {error.round(3)}, theory {expected.round(3)}")
+    on_page(
+        rf"$\eta={theory.threshold:.2f}$", rf"${found[0]:.2f}\pm{error[0]:.2f}$ (theory {expected[0]:.2f})"
+    )
+    on_page(
+        f"ends at {theory.edge:.2f}", rf"${found[3]:.2f}\pm{error[3]:.2f}$", f"(theory {expected[3]:.2f})"
+    )
     assert theory.threshold < s.step
     assert theory.outlier > 1.03 * theory.edge
     assert np.all(np.abs(found - expected) < 4 * error + 0.02)
