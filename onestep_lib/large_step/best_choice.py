@@ -1,6 +1,6 @@
 r"""The best penalty at each step size and the best step size at each penalty, for any theory of the step.
 
-What :mod:`onestep_lib.no_step.best_penalty` does for random features, after a step. A theory is a function
+What the best penalty is to random features, after a step. A theory is a function
 from a `Setting` to `Losses`: `one_step`, `giant_step`, ``partial(staircase, level=2)``, ... Its test loss is
 minimised on a grid of the penalties or steps first, then by Brent's bounded search between the two neighbours
 of the best one. The loss can have more than one minimum in the step: a stair is followed by a rise where the
