@@ -1,10 +1,10 @@
 r"""The best penalty at each step size and the best step size at each penalty, for any theory of the step.
 
-What the best penalty is to random features, after a step. A theory is a function
-from a `Setting` to `Losses`: `one_step`, `giant_step`, ``partial(staircase, level=2)``, ... Its test loss is
-minimised on a grid of the penalties or steps first, then by Brent's bounded search between the two neighbours
-of the best one. The loss can have more than one minimum in the step: a stair is followed by a rise where the
-bulk of the rows widens, and by the next stair. So the grid decides which minimum it is, to a factor of 1.35.
+What the best penalty is to random features, after a step. A theory is a function from a `Setting` to
+`Losses`: `one_step`, `giant_step`, ``partial(finite_staircase, level=2)``, ... Its loss is minimised on a
+grid of the penalties or steps first, then by Brent's bounded search between the two neighbours of the best
+one. The loss can fall again at large steps, after it has risen beyond its first minimum (observed), so that
+one bracket would not do: the grid decides which minimum it is.
 
 The search uses values of the loss only. The derivative of a test loss is one of the linear response around
 the fixed point, on a grid of kappa that the solution refines, which costs more than the twenty values that
