@@ -48,16 +48,20 @@ from onestep_lib.figures.series import Column, Mark, Series
 from onestep_lib.figures.svg import Axis
 from onestep_lib.hermite import hermite_series
 from onestep_lib.large_step import (
+    Best,
     LabelLaw,
     RowLengths,
     SignedSpectrum,
     SpikeMap,
     SquaredResolvents,
+    Validation,
+    best_stepped_ridge,
     expected_lengths,
     label_law,
     signed_covariance,
     spike_map,
     squared_resolvents,
+    validation_losses,
 )
 from onestep_lib.no_step import (
     Averages,
@@ -82,6 +86,7 @@ from onestep_lib.small_step import (
     SecondDirection,
     Spike,
     WeightSpectrum,
+    finite_staircase,
     gradient_of,
     gradient_spike,
     label_moments,
@@ -139,6 +144,8 @@ def numbers(*shape):
 
 # A way to make one of each class; called twice, it makes two equal objects that share nothing they need not.
 EXAMPLES = {
+    Best: lambda: best_stepped_ridge(setting(), partial(finite_staircase, level=1)),
+    Validation: lambda: validation_losses(setting(), count=2),
     Activation: lambda: activation("centred relu"),
     Averages: lambda: Averages(numbers(3), numbers(3), numbers(3), numbers(3)),
     Axis: lambda: linked().panels[0].y_axis,

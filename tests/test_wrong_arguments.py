@@ -66,11 +66,13 @@ from onestep_lib.experiment import (
     one_step_map,
     operator_norm,
     rank_one_error,
+    rank_one_features,
     residual,
     ridge_path,
     sample_batch,
     sample_direction,
     sample_inputs,
+    simulate_model,
     smoother,
     spike_error,
     spike_features,
@@ -93,11 +95,15 @@ from onestep_lib.hermite import (
     overlap_moment,
 )
 from onestep_lib.large_step import (
+    Best,
     LabelLaw,
     RowLengths,
     SignedSpectrum,
     SpikeMap,
     SquaredResolvents,
+    Validation,
+    best_step,
+    best_stepped_ridge,
     expected_lengths,
     giant_step,
     grouped_rows,
@@ -114,6 +120,7 @@ from onestep_lib.large_step import (
     squared_resolvents,
     stepped_features,
     stepped_vocabulary,
+    validation_losses,
 )
 from onestep_lib.no_step import (
     Averages,
@@ -151,6 +158,7 @@ from onestep_lib.small_step import (
     SecondDirection,
     Spike,
     WeightSpectrum,
+    bilinear_form,
     direction_floor,
     exact_spike,
     feature_outliers,
@@ -185,6 +193,7 @@ from onestep_lib.spiked_features import (
     TargetMeans,
     TwoIndexTarget,
     feature_means,
+    free_losses,
     isotropic_covariance,
     kappa_grid,
     kappa_table,
@@ -229,6 +238,13 @@ def _picture(a=1.0):
     return pl.Picture(b"", "text", 1)
 
 
+def _bowl(setting):
+    """A theory with a best step of 1 and a best ridge of 0.1."""
+    steps, ridges = np.log(setting.steps + 1e-9), np.log(setting.ridges / 0.1)
+    loss = np.add.outer(steps**2, ridges**2)
+    return Losses(loss, loss, loss)
+
+
 # What functions return: they hold what they are given. Users read them and build none.
 RECORDS = {
     Averages, SquaredResolvents, MarchenkoPasturMeans, Convention, FeatureMeans, Gain, KappaGrid, LabelLaw,
@@ -236,6 +252,7 @@ RECORDS = {
     FixedPoint, SpikedSolution, SpikedTable, Sweep, TargetMeans, WeightSpectrum, FeatureLaw, Law, WeightLaw,
     pl.Picture, ConvergenceError, PaperProblem, BulkCovariance, GroupTable, Gradient, SecondDirection,
     ErrorParts,
+    Best, Validation,
 }  # fmt: skip
 
 # Steps inside a solver, called thousands of times with what a checked caller hands them.
@@ -288,6 +305,9 @@ CALLS = {
     error_parts: RATIOS | POWERS | {"linear_power": 1.0, "other_power": 0.5},
     ErrorParts.averaged: {"self": PARTS, "networks": 2.0, "datasets": np.inf},
     best_ridge: {"phi": 0.5, "psi": 0.4, "linear_power": 1.0, "other_power": 0.5} | POWERS,
+    best_step: {"setting": AT_0, "theory": _bowl},
+    best_stepped_ridge: {"setting": AT_0, "theory": _bowl},
+    validation_losses: {"setting": S, "count": 2, "finite_d": True, "leverage": False},
     giant_step: {"setting": SIGNS, "bulk": "isotropic", "finite_d": True, "leverage": False},
     grouped_rows: {"setting": S, "step": 1.0, "z": [1.0], "fractions": [1.0], "bulk": "isotropic"},
     is_odd: {"sigma": S.activation},
@@ -356,15 +376,21 @@ CALLS = {
     stieltjes: {"z": [0.5 + 1j], "phi": 0.5, "psi": 0.4} | POWERS,
     SpikedModel: {"activation": S.activation, "spikes": [1.0], "fractions": [1.0], "target": S.target},
     solve_spiked: {"model": SPIKED, "d": 4, "tolerance": 1e-6} | RATIOS,
+    free_losses: {"model": SPIKED, "alignment": 0.5, "strength": 1.0, "d": 4, "leverage": False} | RATIOS,
+    simulate_model: {
+        "model": SPIKED, "n": 6, "d": 4, "N": 5, "ridge": 0.1, "rng": RNG, "repeats": 2, "test_size": 8,
+    },
     spiked_losses: {"model": SPIKED, "d": 4, "tolerance": 1e-6} | RATIOS,
     kappa_table: {"model": SPIKED, "grid": GRID},
     isotropic_covariance: {"groups": 2},
     solve_fixed_point: {"features": TABLE, "alpha": 2.0, "beta": 2.0, "penalty": 0.1},
     infinite_spike_features: {"level": 1, "widened": False},
+    bilinear_form: {"setting": S, "first": ("target", 2), "second": ("readout", 1), "spike": SPIKE},
     power_basis: {"level": 2, "widening": 0.1},
     sample_side: {"resolvent": resolvent_traces(**RATIOS, **POWERS), "k": 1.0, "level": 2},
     spike_error: {"network": STEPPED, "X": X, "level": 1, "widened": False},
-    spike_features: {"level": 1, "widened": False},
+    rank_one_features: {"network": STEPPED, "X": X, "rng": RNG},
+    spike_features: {"level": 1, "widened": False, "base": gaussian_equivalent_features},
     spike_level: {"exponent": 0.3},
     spike_matrix: {"setting": S, "level": 1, "spike": SPIKE, "readout": NETWORK.readout},
     spike_norms: {"setting": S, "level": 2},

@@ -5,6 +5,7 @@ Everything public is imported from here: ``from onestep_lib.experiment import sa
 
 from onestep_lib.experiment.batches import sample_batch, sample_direction, sample_inputs
 from onestep_lib.experiment.feature_maps import one_step_map
+from onestep_lib.experiment.free_model import simulate_model
 from onestep_lib.experiment.inputs import SAMPLERS
 from onestep_lib.experiment.measured import (
     distribution_distance,
@@ -27,7 +28,7 @@ from onestep_lib.experiment.ridge import (
     streamed_ridge_path,
 )
 from onestep_lib.experiment.simulation import simulate, simulate_spectrum
-from onestep_lib.experiment.spike_maps import infinite_spike_features, spike_features
+from onestep_lib.experiment.spike_maps import infinite_spike_features, rank_one_features, spike_features
 from onestep_lib.experiment.steps import (
     SteppedNetwork,
     first_layer_gradient,
@@ -72,12 +73,14 @@ __all__ = [
     "one_step_map",
     "operator_norm",
     "rank_one_error",
+    "rank_one_features",
     "residual",
     "ridge_path",
     "sample_batch",
     "sample_direction",
     "sample_inputs",
     "simulate",
+    "simulate_model",
     "simulate_spectrum",
     "smoother",
     "spike_error",

@@ -3,8 +3,19 @@ r"""Feature maps of F_l: the network's features with its first l spikes in place
 The spikes are those of :mod:`onestep_lib.small_step.spikes`, of one draw: b, its length and the row lengths
 are measured.
 
+The proof of the staircase exchanges the features three times, and each exchange is a feature map here:
+
+.. math:: \sigma(XW_1^\top)\;\to\;\sigma\big(X(W_0+\eta c_1ab^\top)^\top\big)\;\to\;F_l\text{ on }
+          F_0=\sigma(XW_0^\top)\;\to\;F_l\text{ on }F_0=c_1XW_0^\top+c_{>1}Z
+
+(Moniri et al., arXiv 2310.07891, on universality). The first costs the widening q of the rows where
+l >= 2 and c_2 != 0, and the last the lengths of Gaussian rows where c_2 != 0: both change the constant
+part that the second spike competes with (:mod:`onestep_lib.small_step.stairs`). Those lengths stay with
+``base=conditional_gaussian_features``.
+
 Functions
 ---------
+rank_one_features         the network with the rank-one part of its gradient
 spike_features            feature maps to simulate
 infinite_spike_features   feature maps to simulate
 """
@@ -16,7 +27,7 @@ from functools import partial
 import numpy as np
 from scipy.special import factorial
 
-from onestep_lib._checks import check_count, check_flag
+from onestep_lib._checks import check_callable, check_count, check_flag, check_instance, check_matrix
 from onestep_lib.experiment.feature_maps import FeatureMap, one_step_map
 from onestep_lib.experiment.network import Network, feature_matrix
 from onestep_lib.experiment.steps import SteppedNetwork
@@ -25,8 +36,42 @@ from onestep_lib.small_step.spikes import ABSENT, SPIKED_OUTPUTS, power_basis
 
 __all__ = [
     "infinite_spike_features",
+    "rank_one_features",
     "spike_features",
 ]
+
+
+@partial(one_step_map, outputs=SPIKED_OUTPUTS)
+def rank_one_features(network: Network, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    r"""Return :math:`\sigma(X(W_0+\eta c_1ab^\top)^\top)`, the network with a gradient of rank one.
+
+    Parameters
+    ----------
+    network : Network
+        Before a step, or a `onestep_lib.experiment.steps.SteppedNetwork`.
+    X : ndarray, shape (n, d)
+    rng : numpy.random.Generator
+        Not used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.experiment import rank_one_features, simulate
+    >>> setting = Setting(n=50, d=20, N=30, activation="identity", step=5)
+    >>> for features in (rank_one_features, "network"):  # the gradient of a linear network has rank one
+    ...     losses = simulate(setting, np.random.default_rng(0), 2, features, test_size=200)
+    ...     print(f"{losses.train:.4f}")
+    0.0116
+    0.0116
+    """
+    check_instance("network", network, Network)
+    X = check_matrix("X", X, network.weights.shape[1])
+    if not isinstance(network, SteppedNetwork):
+        return feature_matrix(network.weights, X, network.activation)
+    spikes = network.step * network.activation.c1 * network.readout
+    weights = network.initial.weights + np.multiply.outer(spikes, network.direction)
+    return feature_matrix(weights, X, network.activation)
 
 
 def _rows(network: SteppedNetwork, level: int, widened: bool) -> np.ndarray:
@@ -66,20 +111,30 @@ def spike_terms(
     return size**orders * _powers(network, X, _rows(network, level, widened)), neurons
 
 
+def _initial(network: Network, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """F_0 as the network has it."""
+    return feature_matrix(network.weights, X, network.activation)
+
+
 def _spiked(
-    network: Network, X: np.ndarray, rng: np.random.Generator, level: int, widened: bool
+    network: Network,
+    X: np.ndarray,
+    rng: np.random.Generator,
+    level: int,
+    widened: bool,
+    base: FeatureMap,
 ) -> np.ndarray:
     if not isinstance(network, SteppedNetwork):
-        return feature_matrix(network.weights, X, network.activation)
-    base = feature_matrix(network.initial.weights, X, network.activation)
+        return base(network, X, rng)
     samples, neurons = spike_terms(network, X, level, widened)
-    return base + samples @ neurons.T
+    return base(network.initial, X, rng) + samples @ neurons.T
 
 
-def spike_features(level: int, widened: bool = False) -> FeatureMap:
+def spike_features(level: int, widened: bool = False, base: FeatureMap | None = None) -> FeatureMap:
     r"""Return the feature map of F_l for ``simulate(..., features=spike_features(l))``.
 
-    Before a step F_l is F_0.
+    Before a step F_l is F_0. With ``base=gaussian_equivalent_features`` F_0 is a Gaussian matrix,
+    :math:`c_0+c_1XW_0^\top+c_{>1}Z`.
 
     Parameters
     ----------
@@ -87,6 +142,8 @@ def spike_features(level: int, widened: bool = False) -> FeatureMap:
         The number of spikes l >= 1.
     widened : bool
         Use the spikes of the exact step, with the widening q measured on the rows of the draw.
+    base : callable, optional
+        The feature map of F_0, called with the network before its step; by default the network's features.
 
     Examples
     --------
@@ -101,7 +158,8 @@ def spike_features(level: int, widened: bool = False) -> FeatureMap:
     0.0116
     """
     level, widened = check_count("level", level, 1, MAX_ORDER), check_flag("widened", widened)
-    return one_step_map(partial(_spiked, level=level, widened=widened), SPIKED_OUTPUTS)
+    base = _initial if base is None else check_callable("base", base, "a feature map")
+    return one_step_map(partial(_spiked, level=level, widened=widened, base=base), SPIKED_OUTPUTS)
 
 
 def _infinitely_spiked(

@@ -6,6 +6,8 @@ Each module is the formula page of one idea; every public name is imported from 
 
 from onestep_lib.large_step.batch_signed import SignedSpectrum, signed_covariance, signed_spectrum
 from onestep_lib.large_step.batch_squared import SquaredResolvents, squared_covariance, squared_resolvents
+from onestep_lib.large_step.best_choice import Best, best_step, best_stepped_ridge
+from onestep_lib.large_step.cross_validation import Validation, validation_losses
 from onestep_lib.large_step.giant import giant_step
 from onestep_lib.large_step.labels import LabelLaw, label_law
 from onestep_lib.large_step.one_curve import nearest_setting, one_step, readout_nodes, stepped_vocabulary
@@ -23,11 +25,15 @@ from onestep_lib.large_step.stepped_model import (
 
 __all__ = [
     "BULKS",
+    "Best",
     "LabelLaw",
     "RowLengths",
     "SignedSpectrum",
     "SpikeMap",
     "SquaredResolvents",
+    "Validation",
+    "best_step",
+    "best_stepped_ridge",
     "expected_lengths",
     "giant_step",
     "grouped_rows",
@@ -45,4 +51,5 @@ __all__ = [
     "squared_resolvents",
     "stepped_features",
     "stepped_vocabulary",
+    "validation_losses",
 ]

@@ -4,6 +4,7 @@ Each module is the formula page of one idea; every public name is imported from 
 ``from onestep_lib.small_step import weight_spectrum``.
 """
 
+from onestep_lib.small_step.bilinear_forms import FORM_VECTORS, bilinear_form
 from onestep_lib.small_step.gradient import (
     Gradient,
     LabelMoments,
@@ -37,6 +38,7 @@ from onestep_lib.small_step.stairs import (
 from onestep_lib.small_step.weights import WeightSpectrum, weight_spectrum
 
 __all__ = [
+    "FORM_VECTORS",
     "Gain",
     "Gradient",
     "LabelMoments",
@@ -44,6 +46,7 @@ __all__ = [
     "SecondDirection",
     "Spike",
     "WeightSpectrum",
+    "bilinear_form",
     "direction_floor",
     "exact_spike",
     "feature_outliers",

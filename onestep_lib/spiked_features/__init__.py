@@ -13,6 +13,7 @@ from onestep_lib.spiked_features.conditional_means import (
     target_means,
 )
 from onestep_lib.spiked_features.fixed_point import FixedPoint, Sweep, solve_fixed_point, sweep_fixed_point
+from onestep_lib.spiked_features.free_spikes import free_losses
 from onestep_lib.spiked_features.kappa import KappaGrid, kappa_grid
 from onestep_lib.spiked_features.losses import solve_spiked, spiked_losses
 from onestep_lib.spiked_features.model import (
@@ -38,6 +39,7 @@ __all__ = [
     "TargetMeans",
     "TwoIndexTarget",
     "feature_means",
+    "free_losses",
     "isotropic_covariance",
     "kappa_grid",
     "kappa_table",
