@@ -47,6 +47,7 @@ from onestep_lib.figures import (
 from onestep_lib.figures.series import Column, Mark, Series
 from onestep_lib.figures.svg import Axis
 from onestep_lib.hermite import hermite_series
+from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.large_step import (
     LabelLaw,
     RowLengths,
@@ -152,6 +153,7 @@ EXAMPLES = {
     FeatureLaw: lambda: feature_law(setting(step=0.0)),
     FeatureMeans: lambda: feature_means(activation("tanh"), np.array([1.0]), np.array([-1.0, 0.5])),
     GroupTable: lambda: spiked().table.features,
+    GivenRows: lambda: GivenRows(numbers(3, 2)),
     Gain: lambda: staircase_gain(setting(step=0.0), 1),
     Gradient: lambda: gradient_of(setting()),
     HLine: lambda: HLine(0.5),
@@ -189,6 +191,7 @@ EXAMPLES = {
     Target: lambda: target((0, 1, 0.5)),
     TargetMeans: lambda: target_means(target("tanh"), np.array([-1.0, 0.5]), 0.7, 0.3),
     TwoIndexTarget: lambda: TwoIndexTarget(np.multiply, "kappa z", [0.0]),
+    Vocabulary: lambda: Vocabulary((1, -2), (0.8, 0.2)),
     VLine: lambda: VLine([0.5, 1.0], sliders="ridge"),
     WeightLaw: lambda: weight_law(setting()),
     # Its threshold is nan.

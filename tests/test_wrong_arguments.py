@@ -92,6 +92,7 @@ from onestep_lib.hermite import (
     monomial_to_hermite,
     overlap_moment,
 )
+from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.large_step import (
     LabelLaw,
     RowLengths,
@@ -325,8 +326,13 @@ CALLS = {
     Losses.from_steps: {"each": [LOSSES], "setting": S},
     Losses.from_draws: {"draws": np.ones((2, 3))},
     Setting: {"n": 12, "d": 4, "N": 6},
-    Setting.require_theory: {"self": S, "stepped": False},
+    Setting.require_theory: {"self": S, "stepped": False, "covers": ()},
+    Setting.require_independent_rows: {"self": S},
     Setting.replace: {"self": S},
+    Vocabulary: {"values": (1.0, -2.0), "shares": (0.5, 0.5)},
+    Vocabulary.moment: {"self": Vocabulary((1.0, -2.0)), "k": 2},
+    Vocabulary.draw: {"self": Vocabulary((1.0, -2.0)), "count": 3, "rng": RNG},
+    GivenRows: {"weights": np.ones((2, 3))},
     label_law: {"target": S.target, "noise": 0.2},
     signed_spectrum: {"target": S.target, "noise": 0.2, "alpha": 2.0},
     signed_covariance: {"target": S.target, "noise": 0.2, "alpha": 2.0, "tilts": [0.1], "strengths": [0.1]},

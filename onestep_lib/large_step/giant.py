@@ -1,4 +1,4 @@
-"""The losses after a giant step of a network with a readout of signs.
+"""The losses after a giant step of a network whose readout has finitely many values.
 
 Its rows are those of :mod:`onestep_lib.large_step.stepped_model`, its losses those of spiked features.
 """
@@ -17,14 +17,15 @@ __all__ = [
 
 
 def giant_step(setting: Setting, bulk: str = "full", finite_d: bool = True, leverage: bool = False) -> Losses:
-    r"""Return the losses after one gradient step of a network with a readout of signs.
+    r"""Return the losses after one gradient step of a network whose readout is of signs or a vocabulary.
 
     Valid for every step size; the interesting ones are :math:`\eta=O(\sqrt N)`.
 
     Parameters
     ----------
     setting : Setting
-        With ``readout="signs"``, ``output="centred"`` or ``"scaled"``, Gaussian inputs, ridge > 0.
+        With ``readout="signs"`` or a vocabulary, ``output="centred"`` or ``"scaled"``, Gaussian inputs,
+        ridge > 0.
     bulk : {"full", "isotropic"}
         See `stepped_features`.
     finite_d : bool

@@ -54,10 +54,12 @@ from onestep_lib._checks import (
     check_nonnegative,
     check_number,
     check_vector,
+    shown,
 )
 from onestep_lib._threads import one_thread
 from onestep_lib._values import by_value
 from onestep_lib.activations import Activation
+from onestep_lib.initialisation import Vocabulary
 from onestep_lib.large_step.batch_signed import signed_covariance
 from onestep_lib.large_step.batch_squared import squared_covariance
 from onestep_lib.large_step.row_lengths import expected_lengths
@@ -119,7 +121,11 @@ def spike_map(setting: Setting, step: float) -> SpikeMap:
     >>> print(f"{found.strength:.3f} {found.alignment:.4f} {(1 + setting.phi) ** -0.5:.4f}")
     0.857 0.8165 0.8165
     """
-    require_signs(setting)
+    check_instance("setting", setting, Setting)
+    if setting.readout != "signs":
+        raise ValueError(
+            f"readout must be 'signs' for r and the scales of two groups, got {shown(setting.readout)}"
+        )
     model = grouped_rows(setting, step, _SIGNS, [0.5, 0.5], "isotropic")
     return SpikeMap(float(model.spikes[0]), model.alignment, np.asarray(model.scales))
 
@@ -154,7 +160,7 @@ def require_stepped(setting: Setting) -> None:
     ValueError: inputs must be 'gaussian' for the stepped network, got 'spherical'
     """
     check_instance("setting", setting, Setting)
-    setting.require_theory()
+    setting.require_theory(covers=("vocabulary",))
     if setting.inputs != "gaussian":
         raise ValueError(f"inputs must be 'gaussian' for the stepped network, got {setting.inputs!r}")
     if setting.output == "raw":
@@ -238,7 +244,7 @@ def stepped_features(setting: Setting, step: float, bulk: str = "full") -> Spike
     Parameters
     ----------
     setting : Setting
-        With ``readout="signs"``.
+        With ``readout="signs"`` or a vocabulary.
     step : float
         The step size eta.
     bulk : {"full", "isotropic"}
@@ -253,10 +259,32 @@ def stepped_features(setting: Setting, step: float, bulk: str = "full") -> Spike
     >>> print(model.spikes.round(3), model.fractions)
     [ 0.707 -0.707] [0.5 0.5]
     """
-    require_signs(setting)
-    if is_odd(setting.activation):
-        return grouped_rows(setting, step, [1.0], [1.0], bulk)
-    return grouped_rows(setting, step, _SIGNS, [0.5, 0.5], bulk)
+    check_instance("setting", setting, Setting)
+    if setting.readout == "gaussian":
+        raise ValueError(
+            "readout must be 'signs' or a vocabulary for the giant step, got 'gaussian' "
+            "(see onestep_lib.large_step.one_curve for a Gaussian readout)"
+        )
+    return grouped_rows(setting, step, *readout_groups(setting), bulk)
+
+
+def readout_groups(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
+    """The values of z and their shares for a readout that is not Gaussian, as groups of equal neurons.
+
+    For an odd activation z and -z are one group; for a linear one all are: its features are linear in z, and
+    only the mean of z^2 counts.
+    """
+    sigma = setting.activation
+    if isinstance(setting.readout, Vocabulary):
+        z, shares = np.array(setting.readout.values), np.array(setting.readout.shares)
+    else:
+        z, shares = _SIGNS, np.array([0.5, 0.5])
+    if not is_odd(sigma):
+        return z, shares
+    if sigma.nonlinear_power == 0:
+        return np.sqrt([shares @ z**2]), np.ones(1)
+    values, group = np.unique(np.abs(z), return_inverse=True)
+    return values, np.bincount(group, shares)
 
 
 def stepped_losses(
@@ -276,15 +304,6 @@ def stepped_losses(
             spiked_losses(model, setting.phi, setting.psi, setting.ridges, *options) for model in models
         ]
     return Losses.from_steps(losses, setting)
-
-
-def require_signs(setting: Setting) -> None:
-    check_instance("setting", setting, Setting)
-    if setting.readout != "signs":
-        raise ValueError(
-            f"readout must be 'signs' for the giant step, got {setting.readout!r} "
-            "(see onestep_lib.large_step.one_curve for a Gaussian readout)"
-        )
 
 
 def is_odd(sigma: Activation) -> bool:

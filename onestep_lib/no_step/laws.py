@@ -126,6 +126,7 @@ def weight_law(setting: Setting) -> WeightLaw:
     array([[1., 9.]])
     """
     check_instance("setting", setting, Setting)
+    setting.require_independent_rows()
     psi = setting.psi
     low, high = marchenko_pastur_edges(psi)
     return WeightLaw(np.array([[low / psi, high / psi]]), max(0.0, 1 - 1 / psi), psi)

@@ -38,7 +38,8 @@ same order, as :math:`\langle b,x_i\rangle` contains :math:`\phi y_i` besides th
           \frac{\langle b_2,\beta_*\rangle}{\langle b,\beta_*\rangle}\to
           1-\eta\,\big[c_1^2(1+\phi)+\phi\,\mathrm{Var}(\sigma')\big],
 
-:math:`\gamma=c_{*,1}/\sqrt B` (`second_direction`). The first follows from
+:math:`\gamma=c_{*,1}/\sqrt B` (`second_direction`; for a vocabulary eta is multiplied by
+:math:`|a|^2=\mathbb Ez^2`). The first follows from
 :math:`\frac1n\sum_i\langle b,x_i\rangle^2\to B(1+\phi)+\phi c_{*,1}^2`.
 
 Functions
@@ -275,7 +276,7 @@ def gradient_spike(setting: Setting) -> Spike:
     [0.5, 0.9091, 0.9901]
     """
     check_instance("setting", setting, Setting)
-    setting.require_theory()
+    setting.require_theory(covers=("vocabulary",))
     setting.target.require_centred()
     power = gradient_of(setting).power
     if setting.output == "raw":
@@ -366,7 +367,8 @@ def second_direction(setting: Setting) -> SecondDirection:
     slope, variance = setting.activation.c1, setting.activation.slope_variance
     along_target = slope**2 * (1 + setting.phi) + setting.phi * variance
     along_b = along_target + slope**2 * setting.phi * spike.alignment**2
-    shares = (1 - setting.steps * rate for rate in (along_b, along_target))
+    reach = setting.steps * setting.readout_power
+    shares = (1 - reach * rate for rate in (along_b, along_target))
     return SecondDirection(*map(plain, shares))
 
 
