@@ -24,6 +24,7 @@ from onestep_lib.spiked_features.model import (
     kappa_table,
 )
 from onestep_lib.spiked_features.second_moments import SpikedSolution
+from onestep_lib.spiked_features.shared_rows import shared_features, shared_model
 
 __all__ = [
     "BulkCovariance",
@@ -41,6 +42,8 @@ __all__ = [
     "isotropic_covariance",
     "kappa_grid",
     "kappa_table",
+    "shared_features",
+    "shared_model",
     "solve_fixed_point",
     "solve_spiked",
     "spiked_losses",
