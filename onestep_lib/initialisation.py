@@ -7,7 +7,6 @@ vocabulary (1, -1), and (1,) is the readout of all ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +54,7 @@ class Vocabulary:
     shares: tuple[float, ...]
 
     # Written out, so that the shares may be left out and are numbers in the field.
-    def __init__(self, values: Sequence[float], shares: Sequence[float] | None = None) -> None:
+    def __init__(self, values: ArrayLike, shares: ArrayLike | None = None) -> None:
         numbers = check_vector("values", values)
         if not numbers.any():
             raise ValueError(f"values must not be empty or all 0, got {shown(values)}")

@@ -63,6 +63,7 @@ from onestep_lib.activations import activation as as_activation
 from onestep_lib.activations import target as as_target
 from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.quadrature import ScalarFunction
+from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
     "EXTENSIONS",
@@ -83,7 +84,7 @@ INPUTS = ("gaussian", "spherical", "rademacher", "uniform", "student", "correlat
 THEORY_INPUTS = ("gaussian", "spherical")
 """The distributions of the inputs that the theories cover."""
 LOSSES = ("train", "test", "objective")
-EXTENSIONS = ("vocabulary", "shared")
+EXTENSIONS = ("vocabulary", "shared", "two directions")
 """What a setting may be beyond names and numbers, and a theory may cover: `Setting.require_theory`."""
 
 
@@ -140,8 +141,9 @@ class Setting:
         Samples per batch, input dimension, hidden width.
     activation : str, callable or Activation
         The activation, see `onestep_lib.activations.ACTIVATIONS`.
-    target : sequence of float, str, callable or Target
-        Hermite coefficients of the target, or one of its other forms.
+    target : sequence of float, str, callable, Target or TwoIndexTarget
+        Hermite coefficients of the target, or one of its other forms; or a target of two directions
+        (:mod:`onestep_lib.two_index`).
     noise : float
         Standard deviation of the label noise.
     ridge : float or sequence of float
@@ -179,7 +181,7 @@ class Setting:
     d: int
     N: int
     activation: Activation
-    target: Target
+    target: Target | TwoIndexTarget
     noise: float
     ridge: float | tuple[float, ...]
     step: float | tuple[float, ...]
@@ -198,7 +200,7 @@ class Setting:
         d: int,
         N: int,
         activation: Activation | str | ScalarFunction = "tanh",
-        target: Target | str | Sequence[float] | ScalarFunction = (0.0, 1.0),
+        target: Target | TwoIndexTarget | str | Sequence[float] | ScalarFunction = (0.0, 1.0),
         noise: float = 0.0,
         ridge: ArrayLike = 0.1,
         step: ArrayLike = 0.0,
@@ -210,23 +212,24 @@ class Setting:
         updates: int = 1,
         shared: float = 0.0,
     ) -> None:
+        given = _rows(rows, (check_count("N", N), check_count("d", d)))
         fields = {
             "n": check_count("n", n),
             "d": check_count("d", d),
             "N": check_count("N", N),
             "activation": as_activation(activation),
-            "target": as_target(target),
+            "target": target if isinstance(target, TwoIndexTarget) else as_target(target),
             "noise": check_number("noise", noise, check_nonnegative),
             "ridge": _path("ridge", ridge),
             "step": _path("step", step),
-            "rows": _rows(rows, (check_count("N", N), check_count("d", d))),
+            "rows": given,
             "readout": _readout(readout),
             "inputs": check_choice("inputs", inputs, INPUTS),
             "output": check_choice("output", output, OUTPUTS),
             "fresh": check_flag("fresh", fresh),
             "updates": check_count("updates", updates),
+            "shared": _shared(shared, given),
         }
-        fields["shared"] = _shared(shared, fields["rows"])
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
@@ -287,10 +290,20 @@ class Setting:
                 f"fresh must be True and updates 1 for a theory with a step, got fresh={self.fresh}, "
                 f"updates={self.updates}"
             )
+        if "two directions" not in covered:
+            self.single_index()
         if "shared" not in covered:
             self.require_independent_rows()
         if stepped or np.any(self.steps) or "vocabulary" in covered:
             self._require_readout("vocabulary" in covered)
+
+    def single_index(self) -> Target:
+        """Return the target, or raise if it has two directions."""
+        if isinstance(self.target, TwoIndexTarget):
+            raise ValueError(
+                f"target must have one direction here, got {shown(self.target.name)} of two (simulate it)"
+            )
+        return self.target
 
     def require_independent_rows(self) -> None:
         """Raise where the initial rows are given by hand or have a component in common."""

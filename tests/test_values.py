@@ -98,7 +98,6 @@ from onestep_lib.spiked_features import (
     SpikedTable,
     Sweep,
     TargetMeans,
-    TwoIndexTarget,
     feature_means,
     isotropic_covariance,
     kappa_grid,
@@ -106,6 +105,7 @@ from onestep_lib.spiked_features import (
     target_means,
 )
 from onestep_lib.spiked_features.inner_average import InnerPanels, inner_panels
+from onestep_lib.two_index import TwoIndexTarget
 
 
 def setting(**changes):

@@ -65,6 +65,7 @@ from onestep_lib.experiment import (
     network_features,
     one_step_map,
     operator_norm,
+    plane_profile,
     rank_one_error,
     residual,
     ridge_path,
@@ -76,6 +77,7 @@ from onestep_lib.experiment import (
     spike_features,
     streamed_ridge_path,
     take_steps,
+    target_directions,
 )
 from onestep_lib.experiment.feature_maps import require_covered
 from onestep_lib.experiment.simulation import Draws
@@ -162,6 +164,7 @@ from onestep_lib.small_step import (
     power_basis,
     sample_side,
     second_direction,
+    seen_directions,
     spike_constant,
     spike_level,
     spike_matrix,
@@ -181,7 +184,6 @@ from onestep_lib.spiked_features import (
     SpikedTable,
     Sweep,
     TargetMeans,
-    TwoIndexTarget,
     feature_means,
     isotropic_covariance,
     kappa_grid,
@@ -195,6 +197,7 @@ from onestep_lib.spiked_features import (
     target_means,
 )
 from onestep_lib.spiked_features.acceleration import anderson
+from onestep_lib.two_index import TwoIndexTarget
 
 mpl.use("Agg")
 
@@ -205,6 +208,7 @@ NETWORK, BETA = initial_network(S, RNG), sample_direction(S.d, RNG)
 X, Y = sample_batch(S, S.n, BETA, RNG)
 (STEPPED,) = take_steps(NETWORK, X, Y, 1.0)
 F = feature_matrix(NETWORK.weights, X, NETWORK.activation)
+PLANE = S.replace(target=TwoIndexTarget(lambda s, t: s + t**2 - 1))
 UNIT_ROWS = NETWORK.weights / np.linalg.norm(NETWORK.weights, axis=1, keepdims=True)
 SPIKED = SpikedModel(S.activation, np.ones(1), np.ones(1), S.target)
 TABLE, BULK = SPIKED.table.features, isotropic_covariance(1)
@@ -316,6 +320,17 @@ CALLS = {
     stepped_vocabulary: {"setting": SIGNS, "step": 1.0, "count": 2},
     measured_outliers: {"F": F, "kappa": X[:, 0], "count": 2, "level": 2},
     feature_outliers: {"setting": S, "level": 1, "spike": SPIKE, "readout": NETWORK.readout},
+    plane_profile: {
+        "setting": PLANE, "rng": RNG, "edges": [-5, 0, 5], "repeats": 2, "test_size": 200,
+    },
+    seen_directions: {"setting": PLANE},
+    Setting.single_index: {"self": S},
+    target_directions: {"setting": S, "rng": RNG},
+    TwoIndexTarget.along_slopes: {"self": PLANE.target, "z": np.ones((3, 2))},
+    TwoIndexTarget.coefficient: {"self": PLANE.target, "k": 2},
+    TwoIndexTarget.coefficients: {"self": PLANE.target, "order": 2},
+    TwoIndexTarget.label_samples: {"self": PLANE.target},
+    TwoIndexTarget.require_centred: {"self": PLANE.target},
     learned_profile: {"setting": S, "rng": RNG, "edges": [-5, 0, 5], "repeats": 2, "test_size": 200},
     ridge_path: {"F": F, "y": Y, "ridges": 0.1},
     streamed_ridge_path: {"blocks": lambda: [(F, Y)], "ridges": 0.1},

@@ -3,7 +3,7 @@
 Everything public is imported from here: ``from onestep_lib.experiment import sample_batch, take_steps``.
 """
 
-from onestep_lib.experiment.batches import sample_batch, sample_direction, sample_inputs
+from onestep_lib.experiment.batches import sample_batch, sample_direction, sample_inputs, target_directions
 from onestep_lib.experiment.feature_maps import one_step_map
 from onestep_lib.experiment.inputs import SAMPLERS
 from onestep_lib.experiment.measured import (
@@ -17,7 +17,7 @@ from onestep_lib.experiment.measured import (
     spike_error,
 )
 from onestep_lib.experiment.network import Network, feature_matrix, initial_network
-from onestep_lib.experiment.profiles import Profile, learned_profile
+from onestep_lib.experiment.profiles import Profile, learned_profile, plane_profile
 from onestep_lib.experiment.ridge import (
     RidgePath,
     least_squares_inflation,
@@ -71,6 +71,7 @@ __all__ = [
     "network_features",
     "one_step_map",
     "operator_norm",
+    "plane_profile",
     "rank_one_error",
     "residual",
     "ridge_path",
@@ -84,4 +85,5 @@ __all__ = [
     "spike_features",
     "streamed_ridge_path",
     "take_steps",
+    "target_directions",
 ]

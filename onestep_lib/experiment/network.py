@@ -84,8 +84,8 @@ def initial_network(setting: Setting, rng: np.random.Generator) -> Network:
     """
     check_instance("setting", setting, Setting)
     check_generator(rng)
-    given = isinstance(setting.rows, GivenRows)
-    weights = setting.rows.weights if given else _drawn_rows(setting, rng)
+    rows = setting.rows
+    weights = rows.weights if isinstance(rows, GivenRows) else _drawn_rows(setting, rng)
     if isinstance(setting.readout, Vocabulary):
         readout = setting.readout.draw(setting.N, rng)
     elif setting.readout == "gaussian":

@@ -19,7 +19,7 @@ import numpy as np
 
 from onestep_lib._checks import check_count, check_flag, check_generator, check_instance, shown
 from onestep_lib._threads import one_thread
-from onestep_lib.experiment.batches import sample_batch, sample_direction, sample_inputs
+from onestep_lib.experiment.batches import sample_batch, sample_inputs, target_directions
 from onestep_lib.experiment.feature_maps import FeatureMap, require_covered
 from onestep_lib.experiment.network import Network, initial_network
 from onestep_lib.experiment.ridge import RidgePath, ridge_path, streamed_ridge_path
@@ -160,7 +160,7 @@ class Draws:
         check_instance("setting", setting, Setting)
         direction, self._network, self._gradient, ridge, self.test, self.noise = rng.spawn(6)
         self.setting = setting
-        self.direction = sample_direction(setting.d, direction)
+        self.direction = target_directions(setting, direction)
         self.ridge_batch = sample_batch(setting, setting.n, self.direction, ridge)
 
     def networks(self) -> Iterator[Network]:

@@ -217,7 +217,7 @@ def rows_of(
         activation=sigma,
         spikes=shift * sigma.c1 * np.sqrt(gradient.power),
         fractions=fractions,
-        target=setting.target,
+        target=setting.single_index(),
         alignment=gradient.alignment,
         noise=setting.noise,
         scales=np.sqrt((1 + shift * tilt * labels.mean) ** 2 + shift**2 * gradient.spread),
@@ -232,7 +232,7 @@ def _covariance(setting: Setting, gradient: Gradient, shift: np.ndarray) -> Bulk
     tilt = 2 * sigma.c2
     # Exactly 0 for a linear activation, where rounding could leave less.
     strengths = shift**2 * max(sigma.slope_variance - tilt**2, 0.0) * gradient.phi
-    batch = setting.target, setting.noise, 1 / gradient.phi
+    batch = setting.single_index(), setting.noise, 1 / gradient.phi
     if np.any(shift) and abs(tilt) >= 1e-12:
         return signed_covariance(*batch, shift * tilt, strengths)
     return squared_covariance(*batch, strengths) if np.any(strengths > 1e-12) else None

@@ -175,7 +175,7 @@ def feature_law(setting: Setting) -> FeatureLaw:
     0.75 [0.75 1.  ]
     """
     check_instance("setting", setting, Setting)
-    setting.require_theory()
+    setting.require_theory(covers=("two directions",))
     sigma = setting.activation
     a, b = sigma.c1**2, sigma.nonlinear_power
     if a + b == 0:

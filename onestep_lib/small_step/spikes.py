@@ -111,7 +111,7 @@ def spike_coefficients(setting: Setting, level: int) -> np.ndarray:
 def require_spikes(setting: Setting, stepped: bool = False) -> None:
     """Raise where the formulas of this module do not hold; `stepped` as in `Setting.require_theory`."""
     check_instance("setting", setting, Setting)
-    setting.require_theory(stepped, covers=("vocabulary",))
+    setting.require_theory(stepped, covers=("vocabulary", "two directions"))
     setting.target.require_centred()
     if stepped or np.any(setting.steps):
         setting.activation.require_slope()
@@ -308,7 +308,7 @@ def spike_norms(setting: Setting, level: int) -> np.ndarray:
     r = np.abs(c[0]) * np.sqrt(gradient_spike(setting).power) * setting.steps[..., None]
     moment = np.sqrt(factorial2(2 * orders - 1))
     if isinstance(setting.readout, Vocabulary):
-        neurons = np.sqrt([setting.readout.moment(2 * k) for k in orders])
+        neurons = np.sqrt([setting.readout.moment(2 * k) for k in range(1, level + 1)])
     else:
         neurons = moment if setting.readout == "gaussian" else np.ones(level)
     return np.abs(c) * np.sqrt(setting.N) * (r / np.sqrt(setting.N)) ** orders * moment * neurons

@@ -8,7 +8,6 @@ A model (`model`) has functions of kappa (`conditional_means`, `inner_average`, 
 from onestep_lib.spiked_features.conditional_means import (
     FeatureMeans,
     TargetMeans,
-    TwoIndexTarget,
     feature_means,
     target_means,
 )
@@ -37,7 +36,6 @@ __all__ = [
     "SpikedTable",
     "Sweep",
     "TargetMeans",
-    "TwoIndexTarget",
     "feature_means",
     "isotropic_covariance",
     "kappa_grid",
