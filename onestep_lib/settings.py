@@ -63,6 +63,7 @@ from onestep_lib.activations import activation as as_activation
 from onestep_lib.activations import target as as_target
 from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.quadrature import ScalarFunction
+from onestep_lib.schedules import Schedule
 from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
@@ -130,6 +131,17 @@ def _shared(value: Any, rows: str | GivenRows) -> float:
     return shared
 
 
+def _updates(value: Any, n: int, fresh: bool) -> int | Schedule:
+    if not isinstance(value, Schedule):
+        return check_count("updates", value)
+    if not fresh and (value.batches == "fresh" or max(value.sizes(n)) > n):
+        raise ValueError(
+            f"updates must take their steps on the first samples of the ridge batch with fresh=False, n = {n}, "
+            f"got {shown(value)}"
+        )
+    return value
+
+
 @by_value
 @dataclass(frozen=True, init=False)
 class Setting:
@@ -159,8 +171,9 @@ class Setting:
         One of ``INPUTS`` (:mod:`onestep_lib.experiment.inputs`) and ``OUTPUTS``.
     fresh : bool
         Fit the second layer on a batch of its own; False reuses the gradient's batch (simulated only).
-    updates : int
-        Gradient steps of size eta on the same batch; more than 1 is simulated only.
+    updates : int or Schedule
+        Gradient steps of size eta on the same batch, or a :class:`~onestep_lib.schedules.Schedule` of steps;
+        more than one step is simulated only.
     shared : float
         The inner product of two initial rows, in [0, 1).
 
@@ -190,7 +203,7 @@ class Setting:
     inputs: str
     output: str
     fresh: bool
-    updates: int
+    updates: int | Schedule
     shared: float
 
     # Written out, so that the arguments may be wide (a name, a callable, a list) and the fields narrow.
@@ -209,7 +222,7 @@ class Setting:
         inputs: str = "gaussian",
         output: str = "centred",
         fresh: bool = True,
-        updates: int = 1,
+        updates: int | Schedule = 1,
         shared: float = 0.0,
     ) -> None:
         given = _rows(rows, (check_count("N", N), check_count("d", d)))
@@ -227,7 +240,7 @@ class Setting:
             "inputs": check_choice("inputs", inputs, INPUTS),
             "output": check_choice("output", output, OUTPUTS),
             "fresh": check_flag("fresh", fresh),
-            "updates": check_count("updates", updates),
+            "updates": _updates(updates, n, fresh),
             "shared": _shared(shared, given),
         }
         for name, value in fields.items():
@@ -257,6 +270,12 @@ class Setting:
     def shape(self) -> tuple[int, ...]:
         """The shape of every loss: steps.shape + ridges.shape."""
         return self.steps.shape + self.ridges.shape
+
+    @property
+    def total_steps(self) -> np.ndarray:
+        """The total size of all gradient steps, of the shape of the steps."""
+        updates = self.updates
+        return self.steps * (updates.total if isinstance(updates, Schedule) else updates)
 
     @property
     def readout_power(self) -> float:

@@ -35,6 +35,7 @@ from onestep_lib.experiment.steps import (
     gradient_step,
     gradient_steps,
     residual,
+    scheduled_steps,
     take_steps,
 )
 from onestep_lib.experiment.surrogates import (
@@ -78,6 +79,7 @@ __all__ = [
     "sample_batch",
     "sample_direction",
     "sample_inputs",
+    "scheduled_steps",
     "simulate",
     "simulate_spectrum",
     "smoother",

@@ -230,6 +230,7 @@ def nearest_setting(setting: Setting) -> Setting:
     ('gaussian', 1, (0.0, 30.0))
     """
     check_instance("setting", setting, Setting)
-    total = setting.steps * setting.updates
     rows = "gaussian" if isinstance(setting.rows, GivenRows) else setting.rows
-    return setting.replace(inputs="gaussian", fresh=True, updates=1, step=total, rows=rows, shared=0.0)
+    return setting.replace(
+        inputs="gaussian", fresh=True, updates=1, step=setting.total_steps, rows=rows, shared=0.0
+    )
