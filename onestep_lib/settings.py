@@ -136,8 +136,8 @@ def _updates(value: Any, n: int, fresh: bool) -> int | Schedule:
         return check_count("updates", value)
     if not fresh and (value.batches == "fresh" or max(value.sizes(n)) > n):
         raise ValueError(
-            f"updates must take their steps on the first samples of the ridge batch with fresh=False, n = {n}, "
-            f"got {shown(value)}"
+            "updates must take their steps on the first samples of the ridge batch with fresh=False, "
+            f"n = {n}, got {shown(value)}"
         )
     return value
 

@@ -73,6 +73,7 @@ from onestep_lib.no_step import (
     weight_law,
 )
 from onestep_lib.quadrature import gaussian_quadrature
+from onestep_lib.schedules import Schedule
 from onestep_lib.small_step import (
     Gain,
     Gradient,
@@ -176,6 +177,7 @@ EXAMPLES = {
     RidgePath: lambda: ridge_path(numbers(6, 5), numbers(6), [0.1, 1.0]),
     RowLengths: lambda: expected_lengths(setting()),
     SecondDirection: lambda: second_direction(setting()),
+    Schedule: lambda: Schedule([0.5, 0.2], "fresh", [30, 40]),
     Series: lambda: Series(label="theory", colour="blue"),
     Setting: setting,
     SignedSpectrum: lambda: SignedSpectrum(*numbers(7, 4)),

@@ -72,6 +72,7 @@ from onestep_lib.experiment import (
     sample_batch,
     sample_direction,
     sample_inputs,
+    scheduled_steps,
     smoother,
     spike_error,
     spike_features,
@@ -143,6 +144,7 @@ from onestep_lib.no_step import (
     weight_law,
 )
 from onestep_lib.quadrature import gauss_legendre, gaussian_mean, gaussian_quadrature
+from onestep_lib.schedules import Schedule
 from onestep_lib.small_step import (
     Gain,
     Gradient,
@@ -356,6 +358,12 @@ CALLS = {
     simulate: {"setting": S, "rng": RNG, "repeats": 2, "test_size": 50},
     simulate_spectrum: {"setting": S, "rng": RNG, "features": "network"},
     Draws: {"setting": S, "rng": RNG},
+    Draws.gradient_batch: {"self": Draws(S, np.random.default_rng(1)), "count": 3},
+    Draws.test_batches: {"self": Draws(S, np.random.default_rng(1)), "size": 3},
+    Schedule: {"factors": [1.0, 0.5], "batches": "fresh", "samples": 5},
+    Schedule.equal: {"count": 2, "batches": "same", "samples": None},
+    Schedule.sizes: {"self": Schedule([1.0, 0.5]), "default": 5},
+    scheduled_steps: {"network": NETWORK, "batches": [(X, Y)], "steps": [1.0], "output": "centred"},
     Draws.networks: {"self": Draws(S, np.random.default_rng(1))},
     FeatureLaw.density: {"self": feature_law(S), "x": [0.5, 1.0]},
     WeightLaw.density: {"self": weight_law(S), "x": [0.5, 1.0]},

@@ -309,8 +309,8 @@ def scheduled_steps(
     >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
     >>> batches = [(np.eye(2), np.array([1.0, 2.0])), (np.eye(2)[:1], np.array([1.0]))]
     >>> print(scheduled_steps(network, batches, steps=[0.5, 0.1]).weights - np.eye(2))
-    [[ 0.3   0.5 ]
-     [-0.3  -0.5 ]]
+    [[ 0.3  0.5]
+     [-0.3 -0.5]]
     """
     check_choice("output", output, OUTPUTS)
     check_instance("network", network, Network)
