@@ -3,9 +3,11 @@
 Everything public is imported from here: ``from onestep_lib.experiment import sample_batch, take_steps``.
 """
 
+from onestep_lib.experiment.baseline_fits import BASELINES, baselines
 from onestep_lib.experiment.batches import sample_batch, sample_direction, sample_inputs, target_directions
 from onestep_lib.experiment.feature_maps import one_step_map
 from onestep_lib.experiment.inputs import SAMPLERS
+from onestep_lib.experiment.kernels import kernel_matrix
 from onestep_lib.experiment.measured import (
     distribution_distance,
     measured_outliers,
@@ -46,12 +48,14 @@ from onestep_lib.experiment.surrogates import (
 )
 
 __all__ = [
+    "BASELINES",
     "FEATURE_MAPS",
     "SAMPLERS",
     "Network",
     "Profile",
     "RidgePath",
     "SteppedNetwork",
+    "baselines",
     "conditional_gaussian_features",
     "distribution_distance",
     "feature_matrix",
@@ -62,6 +66,7 @@ __all__ = [
     "gradient_steps",
     "infinite_spike_features",
     "initial_network",
+    "kernel_matrix",
     "learned_profile",
     "least_squares_inflation",
     "leave_one_out",
