@@ -20,10 +20,12 @@ from onestep_lib._values import by_value
 from onestep_lib.activations import activation, target
 from onestep_lib.conventions import CONVENTIONS, Convention, PaperLosses, PaperProblem, losses_in, problem_in
 from onestep_lib.experiment import (
+    Cost,
     Network,
     Profile,
     RidgePath,
     SteppedNetwork,
+    TrainedNetwork,
     initial_network,
     learned_profile,
     measured_outliers,
@@ -148,6 +150,7 @@ EXAMPLES = {
     MarchenkoPasturMeans: lambda: marchenko_pastur_means(np.array([0.5, 2.0]), 1.5),
     LawShape: lambda: LawShape(0.2, 2.0, 1.3),
     Column: lambda: Column(np.arange(6).reshape(2, 3), (0,)),
+    Cost: lambda: Cost(Losses(0.1, 0.3, 0.2), 1e6, 0.5),
     Convention: lambda: pickle.loads(pickle.dumps(CONVENTIONS["cui"])),
     Dots: lambda: Dots(numbers(3), numbers(3), [0.1, 0.2, 0.3]),
     Explorer: linked,
@@ -192,6 +195,7 @@ EXAMPLES = {
     Sweep: lambda: Sweep(*(numbers(2, 2) for _ in dataclasses.fields(Sweep))),
     Target: lambda: target((0, 1, 0.5)),
     TargetMeans: lambda: target_means(target("tanh"), np.array([-1.0, 0.5]), 0.7, 0.3),
+    TrainedNetwork: lambda: TrainedNetwork(numbers(3, 2), numbers(3), activation("tanh"), 0.1, 0.2, 7),
     TwoIndexTarget: lambda: TwoIndexTarget(np.multiply, "kappa z", [0.0]),
     Vocabulary: lambda: Vocabulary((1, -2), (0.8, 0.2)),
     VLine: lambda: VLine([0.5, 1.0], sliders="ridge"),

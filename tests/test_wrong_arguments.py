@@ -41,11 +41,14 @@ from onestep_lib.conventions import (
     setting_from,
 )
 from onestep_lib.experiment import (
+    Cost,
     Network,
     Profile,
     RidgePath,
     SteppedNetwork,
+    TrainedNetwork,
     baselines,
+    compare_costs,
     conditional_gaussian_features,
     distribution_distance,
     feature_matrix,
@@ -70,6 +73,7 @@ from onestep_lib.experiment import (
     plane_profile,
     rank_one_error,
     residual,
+    ridge_flops,
     ridge_path,
     sample_batch,
     sample_direction,
@@ -78,9 +82,14 @@ from onestep_lib.experiment import (
     smoother,
     spike_error,
     spike_features,
+    step_flops,
     streamed_ridge_path,
     take_steps,
     target_directions,
+    train_to_convergence,
+    trained_losses,
+    training_flops,
+    training_loss,
 )
 from onestep_lib.experiment.feature_maps import require_covered
 from onestep_lib.experiment.simulation import Draws
@@ -212,6 +221,7 @@ NETWORK, BETA = initial_network(S, RNG), sample_direction(S.d, RNG)
 X, Y = sample_batch(S, S.n, BETA, RNG)
 (STEPPED,) = take_steps(NETWORK, X, Y, 1.0)
 F = feature_matrix(NETWORK.weights, X, NETWORK.activation)
+AT_1 = S.replace(step=1.0, ridge=0.1)
 PLANE = S.replace(target=TwoIndexTarget(lambda s, t: s + t**2 - 1))
 UNIT_ROWS = NETWORK.weights / np.linalg.norm(NETWORK.weights, axis=1, keepdims=True)
 SPIKED = SpikedModel(S.activation, np.ones(1), np.ones(1), S.target)
@@ -241,6 +251,7 @@ RECORDS = {
     Averages, SquaredResolvents, MarchenkoPasturMeans, Convention, FeatureMeans, Gain, KappaGrid, LabelLaw,
     LabelMoments, Losses, Outliers, PaperLosses, Profile, Traces, RidgePath, SignedSpectrum, SpikeMap,
     FixedPoint, SpikedSolution, SpikedTable, Sweep, TargetMeans, WeightSpectrum, FeatureLaw, Law, WeightLaw,
+    Cost, TrainedNetwork,
     pl.Picture, ConvergenceError, PaperProblem, BulkCovariance, GroupTable, Gradient, SecondDirection,
 }  # fmt: skip
 
@@ -282,6 +293,21 @@ CALLS = {
     setting_from: {"problem": problem_in("moniri", S), "d": 4},
     baselines: {"setting": S, "rng": RNG, "repeats": 2, "names": ("linear", "oracle"), "test_size": 50},
     kernel_matrix: {"setting": S, "X": X, "others": X[:2]},
+    training_loss: {"network": NETWORK, "start": NETWORK.weights, "X": X, "y": Y, "ridge": 0.1, "decay": 0.1},
+    train_to_convergence: {
+        "network": NETWORK, "X": X, "y": Y, "ridge": 0.1, "decay": 0.1, "tolerance": 1e-2, "most": 500,
+    },
+    trained_losses: {
+        "setting": S, "rng": RNG, "repeats": 2, "decays": (1.0,), "both": True, "test_size": 50,
+        "tolerance": 1e-2,
+    },
+    step_flops: {"setting": S},
+    ridge_flops: {"setting": S},
+    training_flops: {"setting": S, "evaluations": 10, "samples": 12},
+    compare_costs: {"setting": AT_1, "rng": RNG, "repeats": 2, "decay": 1.0, "test_size": 50},
+    Draws.initial: {"self": Draws(S, np.random.default_rng(1))},
+    Draws.data: {"self": Draws(S, np.random.default_rng(1)), "both": True},
+    Draws.test_loss: {"self": Draws(S, np.random.default_rng(1)), "network": NETWORK, "size": 30},
     sample_batch: {"setting": S, "count": 3, "direction": BETA, "rng": RNG},
     sample_direction: {"d": 4, "rng": RNG},
     sample_inputs: {"setting": S, "count": 3, "rng": RNG},

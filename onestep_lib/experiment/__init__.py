@@ -5,6 +5,7 @@ Everything public is imported from here: ``from onestep_lib.experiment import sa
 
 from onestep_lib.experiment.baseline_fits import BASELINES, baselines
 from onestep_lib.experiment.batches import sample_batch, sample_direction, sample_inputs, target_directions
+from onestep_lib.experiment.costs import Cost, compare_costs, ridge_flops, step_flops, training_flops
 from onestep_lib.experiment.feature_maps import one_step_map
 from onestep_lib.experiment.inputs import SAMPLERS
 from onestep_lib.experiment.kernels import kernel_matrix
@@ -46,16 +47,25 @@ from onestep_lib.experiment.surrogates import (
     gaussian_equivalent_features,
     network_features,
 )
+from onestep_lib.experiment.training import (
+    TrainedNetwork,
+    train_to_convergence,
+    trained_losses,
+    training_loss,
+)
 
 __all__ = [
     "BASELINES",
     "FEATURE_MAPS",
     "SAMPLERS",
+    "Cost",
     "Network",
     "Profile",
     "RidgePath",
     "SteppedNetwork",
+    "TrainedNetwork",
     "baselines",
+    "compare_costs",
     "conditional_gaussian_features",
     "distribution_distance",
     "feature_matrix",
@@ -80,6 +90,7 @@ __all__ = [
     "plane_profile",
     "rank_one_error",
     "residual",
+    "ridge_flops",
     "ridge_path",
     "sample_batch",
     "sample_direction",
@@ -90,7 +101,12 @@ __all__ = [
     "smoother",
     "spike_error",
     "spike_features",
+    "step_flops",
     "streamed_ridge_path",
     "take_steps",
     "target_directions",
+    "train_to_convergence",
+    "trained_losses",
+    "training_flops",
+    "training_loss",
 ]

@@ -57,7 +57,7 @@ def kernel_matrix(setting: Setting, X: np.ndarray, others: np.ndarray | None = N
     >>> X = np.array([[2.0, 2.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]])
     >>> kernel = kernel_matrix(Setting(n=2, d=4, N=30, activation="erf"), X)
     >>> print(f"{kernel[0, 1]:.4f} {2 / np.pi * np.arcsin(2 / np.sqrt(5 * 3)):.4f}")  # Williams (1996)
-    0.3454 0.3454
+    0.3455 0.3455
     """
     check_instance("setting", setting, Setting)
     setting.require_independent_rows()

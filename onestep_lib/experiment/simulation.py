@@ -21,7 +21,7 @@ from onestep_lib._checks import check_count, check_flag, check_generator, check_
 from onestep_lib._threads import one_thread
 from onestep_lib.experiment.batches import sample_batch, sample_inputs, target_directions
 from onestep_lib.experiment.feature_maps import FeatureMap, require_covered
-from onestep_lib.experiment.network import Network, initial_network
+from onestep_lib.experiment.network import Network, feature_matrix, initial_network
 from onestep_lib.experiment.ridge import RidgePath, ridge_path, streamed_ridge_path
 from onestep_lib.experiment.steps import gradient_steps, scheduled_steps, take_steps
 from onestep_lib.experiment.surrogates import FEATURE_MAPS
@@ -167,7 +167,7 @@ class Draws:
     def networks(self) -> Iterator[Network]:
         """The network after each step size."""
         setting = self.setting
-        network = initial_network(setting, self._network)
+        network = self.initial()
         steps = np.atleast_1d(setting.steps)
         if not steps.any():
             yield from (network for _ in steps)
@@ -184,6 +184,17 @@ class Draws:
             yield from (
                 gradient_steps(network, X, y, step, setting.updates, setting.output) for step in steps
             )
+
+    def initial(self) -> Network:
+        """The network before any step."""
+        return initial_network(self.setting, deepcopy(self._network))
+
+    def data(self, both: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The batch of the ridge fit, after that of the gradient where both are wanted and are two."""
+        if not check_flag("both", both) or not self.setting.fresh:
+            return self.ridge_batch
+        X, y = (np.concatenate(pair) for pair in zip(self.gradient_batch(), self.ridge_batch, strict=True))
+        return X, y
 
     def gradient_batch(self, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The batch of the (first) gradient step, or its first `count` samples where they are more."""
@@ -202,11 +213,21 @@ class Draws:
             X, y = self.gradient_batch(max(sizes))
             parts = {size: (X[:size], y[:size]) for size in sizes}
             return lambda: (parts[size] for size in sizes)
-        streams = [self._gradient, *self._gradient.spawn(len(sizes) - 1)]
+        streams = [self._gradient, *deepcopy(self._gradient).spawn(len(sizes) - 1)]
         return lambda: (
             sample_batch(self.setting, size, self.direction, deepcopy(stream))
             for size, stream in zip(sizes, streams, strict=True)
         )
+
+    def test_loss(self, network: Network, size: int) -> float:
+        """The test loss of a network with its own readout, the noise included."""
+        check_instance("network", network, Network)
+        missed = 0.0
+        for X, clean in self.test_batches(size):
+            for rows in _blocks(X.shape[0], network.readout.size):
+                fitted = feature_matrix(network.weights, X[rows], network.activation) @ network.readout
+                missed += float(np.sum((clean[rows] - fitted) ** 2))
+        return missed / size + self.setting.noise**2
 
     def test_batches(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Test inputs and their labels without noise, in chunks, the same at every call."""
