@@ -24,6 +24,5 @@ def run(repeats: int = 24, seed: int = 4, step: float = 20.0, **sizes: int) -> d
 if __name__ == "__main__":
     for shared, (losses, theory) in run().items():
         z = (losses.test[0] - theory.test) / losses.test_se[0]
-        print(
-            f"shared {shared}: {losses.test.round(4)} +- {losses.test_se.round(4)}  theory {theory.test:.4f} z {z:.1f}"
-        )
+        print(f"shared {shared}: {losses.test.round(4)} +- {losses.test_se.round(4)}", end="  ")
+        print(f"theory {theory.test:.4f}, z {z:.1f}")

@@ -20,6 +20,5 @@ def run(repeats: int = 4, seed: int = 6, decay: float = 1e-4, **sizes: int) -> d
 if __name__ == "__main__":
     for name, cost in run().items():
         losses = cost.losses
-        print(
-            f"{name:16s} test {losses.test:.4f} +- {losses.test_se:.4f}  {cost.flops:.2e} flops {cost.seconds:.3f} s"
-        )
+        print(f"{name:16s} test {losses.test:.4f} +- {losses.test_se:.4f}", end="  ")
+        print(f"{cost.flops:.2e} flops, {cost.seconds:.3f} s")
