@@ -261,3 +261,9 @@ def test_given_rows_are_every_repeats_rows():
     assert initial_network(s, rng(1)).weights is s.rows.weights
     losses = simulate(s.replace(step=[0, 2.0]), rng(), repeats=2, test_size=50)
     assert losses.test.shape == (2,)
+
+
+def test_maps_of_a_step_refuse_rows_with_a_common_component():
+    s = SMALL.replace(shared=0.2, step=1.0)
+    with pytest.raises(ValueError, match="shared must be 0 for features that describe .* got 0.2"):
+        simulate(s, rng(), repeats=2, features="spikes_1")

@@ -55,6 +55,11 @@ def require_covered(features: FeatureMap, setting: Setting) -> None:
             f"updates must be 1 for features that describe the network after one step, got "
             f"{shown(setting.updates)}"
         )
+    if setting.shared:
+        raise ValueError(
+            "shared must be 0 for features that describe the network after one step, got "
+            f"{setting.shared:.6g}"
+        )
     if np.any(setting.steps) and setting.output not in outputs:
         allowed = " or ".join(map(repr, outputs))
         raise ValueError(

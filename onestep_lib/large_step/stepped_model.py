@@ -1,7 +1,7 @@
 r"""The giant step: from a network after one step of size :math:`\eta=\tilde\eta\sqrt N` to spiked features.
 
-With a readout of signs :math:`a_j=s_j/\sqrt N`, one step of size eta changes every row by an amount of
-order one,
+With a readout of signs :math:`a_j=s_j/\sqrt N` (or of any values :math:`s_j` of a vocabulary), one step of
+size eta changes every row by an amount of order one,
 
 .. math:: w_j=w_j^0+\tilde\eta\,s_j\frac1n\sum_iy_i\,\sigma'(w_j^0\cdot x_i)\,x_i,\qquad
           \tilde\eta=\eta/\sqrt N
