@@ -87,7 +87,7 @@ class Schedule:
 def _samples(value: object, count: int) -> tuple[int, ...] | None:
     if value is None:
         return None
-    if not isinstance(value, list | tuple | np.ndarray) or np.ndim(value) != 1:
+    if not isinstance(value, list | tuple) and not (isinstance(value, np.ndarray) and value.ndim):
         return (check_count("samples", value),) * count
     if len(value) != count:
         raise ValueError(f"samples must be one number or {count}, one a step, got {shown(value)}")

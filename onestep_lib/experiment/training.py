@@ -32,6 +32,7 @@ from onestep_lib._checks import (
     check_number,
     check_positive,
     check_vector,
+    shown,
 )
 from onestep_lib._threads import one_thread
 from onestep_lib._values import by_value
@@ -253,12 +254,16 @@ def trained_losses(
     if setting.ridges.ndim:
         raise ValueError(f"ridge must be one number for training, got {setting.ridge}")
     repeats, both = check_count("repeats", repeats, minimum=2), check_flag("both", both)
-    penalties = [None if decay is None else check_number("decays", decay, check_positive) for decay in decays]
-    if not penalties:
-        raise ValueError("decays must hold at least one penalty, got none")
+    penalties = _penalties(decays)
     size = max(2000, 2 * setting.n) if test_size is None else check_count("test_size", test_size)
     rows = [_repeat(setting, child, penalties, both, size, tolerance) for child in rng.spawn(repeats)]
     return [Losses.from_draws(one) for one in np.stack(rows, axis=1)]
+
+
+def _penalties(decays: Sequence[float | None]) -> list[float | None]:
+    if not isinstance(decays, list | tuple | np.ndarray) or len(decays) == 0:
+        raise ValueError(f"decays must be a sequence of penalties, at least one, got {shown(decays)}")
+    return [None if decay is None else check_number("decays", decay, check_positive) for decay in decays]
 
 
 @one_thread()
