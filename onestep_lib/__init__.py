@@ -2,14 +2,15 @@
 
 Start from a `Setting`. `simulate` draws it, and four theories answer in the same form, `Losses`:
 `random_features` for step 0, `staircase` for steps n^alpha in their limit, `giant_step` for steps of order
-sqrt(N) with a readout of signs, and `one_step` for every step size. The normalisation is stated once, in
-:mod:`onestep_lib.settings`.
+sqrt(N) with a readout of finitely many values, and `one_step` for every step size. The normalisation is
+stated once, in :mod:`onestep_lib.settings`.
 
 The folders stand in the order of the book; each uses what lies below it and nothing above.
 
 Rooms
 -----
-settings, activations, hermite, quadrature, conventions    what every room uses
+settings, activations, two_index, initialisation, schedules, hermite, quadrature, conventions
+                   what every room uses
 no_step            random features: losses, spectrum, floors
 small_step         the gradient, spikes in weights and features, the staircase
 spiked_features    ridge regression on spiked random features

@@ -21,11 +21,17 @@ unit sphere (``"spherical"``), and may take one gradient step of size :math:`\et
 .. math:: W_1=W_0+\eta\,G,\qquad
           G=\tfrac1n\big[(a\,r^\top)\circ\sigma'(W_0X^\top)\big]X ,
 
-with the readout :math:`a\sim N(0,I_N/N)` (``readout="gaussian"``) or :math:`a_j=\pm1/\sqrt N`
-(``"signs"``). What the residual r subtracts from y is ``output``: nothing (``"centred"``, the network
-with its initial output removed), :math:`a^\top\sigma(W_0x)/\sqrt N` (``"scaled"``: Ba et al. and Cui et
-al.; it vanishes as N grows, and the factor they put before the gradient of their loss is this
-:math:`\eta` times :math:`\sqrt N`), or :math:`a^\top\sigma(W_0x)` (``"raw"``, of order one).
+with the readout :math:`a\sim N(0,I_N/N)` (``readout="gaussian"``), :math:`a_j=\pm1/\sqrt N`
+(``"signs"``), or :math:`a_j=z_j/\sqrt N` with the values z of a
+:class:`~onestep_lib.initialisation.Vocabulary`. What the residual r subtracts from y is ``output``: nothing
+(``"centred"``, the network with its initial output removed), :math:`a^\top\sigma(W_0x)/\sqrt N`
+(``"scaled"``: Ba et al. and Cui et al.; it vanishes as N grows, and the factor they put before the gradient
+of their loss is this :math:`\eta` times :math:`\sqrt N`), or :math:`a^\top\sigma(W_0x)` (``"raw"``, of
+order one).
+
+Initial rows may be correlated: with ``shared`` = s they have a component in common,
+:math:`w_j=\sqrt s\,m+\sqrt{1-s}\,w_j'`, m and the :math:`w_j'` drawn as rows are (on the sphere:
+:math:`w_j'` across m), so that two rows have the inner product s.
 """
 
 from __future__ import annotations
@@ -43,19 +49,34 @@ from onestep_lib._checks import (
     check_flag,
     check_instance,
     check_items,
+    check_matrix,
     check_nonnegative,
     check_number,
     check_path,
     check_real,
     check_size,
+    shown,
 )
 from onestep_lib._values import by_value, plain
 from onestep_lib.activations import Activation, Target
 from onestep_lib.activations import activation as as_activation
 from onestep_lib.activations import target as as_target
+from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.quadrature import ScalarFunction
+from onestep_lib.schedules import Schedule
+from onestep_lib.two_index import TwoIndexTarget
 
-__all__ = ["INPUTS", "LOSSES", "OUTPUTS", "READOUTS", "ROWS", "THEORY_INPUTS", "Losses", "Setting"]
+__all__ = [
+    "EXTENSIONS",
+    "INPUTS",
+    "LOSSES",
+    "OUTPUTS",
+    "READOUTS",
+    "ROWS",
+    "THEORY_INPUTS",
+    "Losses",
+    "Setting",
+]
 
 ROWS = ("gaussian", "spherical")
 READOUTS = ("gaussian", "signs")
@@ -64,11 +85,61 @@ INPUTS = ("gaussian", "spherical", "rademacher", "uniform", "student", "correlat
 THEORY_INPUTS = ("gaussian", "spherical")
 """The distributions of the inputs that the theories cover."""
 LOSSES = ("train", "test", "objective")
+EXTENSIONS = ("vocabulary", "shared", "two directions")
+"""What a setting may be beyond names and numbers, and a theory may cover: `Setting.require_theory`."""
 
 
 def _path(name: str, value: ArrayLike) -> float | tuple[float, ...]:
     array = check_path(name, value)
     return float(array) if array.ndim == 0 else tuple(array.tolist())
+
+
+def _readout(value: Any) -> str | Vocabulary:
+    """A readout by its name, or a vocabulary, or the values of one with equal shares."""
+    if isinstance(value, Vocabulary):
+        return value
+    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim):
+        try:
+            return Vocabulary(value)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"readout must hold the values of a vocabulary: {error}") from None
+    if isinstance(value, str) and value in READOUTS:
+        return value
+    raise ValueError(
+        f"readout must be one of {', '.join(map(repr, READOUTS))}, a Vocabulary or its values, "
+        f"got {shown(value)}"
+    )
+
+
+def _rows(value: Any, shape: tuple[int, int]) -> str | GivenRows:
+    """Rows by the name of their law, or given by hand."""
+    if isinstance(value, list | tuple | np.ndarray):
+        value = GivenRows(check_matrix("rows", value))
+    if not isinstance(value, GivenRows):
+        return check_choice("rows", value, ROWS)
+    if value.weights.shape != shape:
+        raise ValueError(f"rows must have the shape (N, d) = {shape}, got {value.weights.shape}")
+    return value
+
+
+def _shared(value: Any, rows: str | GivenRows) -> float:
+    shared = check_number("shared", value, check_nonnegative)
+    if shared >= 1:
+        raise ValueError(f"shared must be below 1, got {shown(value)}")
+    if shared and isinstance(rows, GivenRows):
+        raise ValueError(f"shared must be 0 with rows given by hand, got {shown(value)}")
+    return shared
+
+
+def _updates(value: Any, n: int, fresh: bool) -> int | Schedule:
+    if not isinstance(value, Schedule):
+        return check_count("updates", value)
+    if not fresh and (value.batches == "fresh" or max(value.sizes(n)) > n):
+        raise ValueError(
+            "updates must take their steps on the first samples of the ridge batch with fresh=False, "
+            f"n = {n}, got {shown(value)}"
+        )
+    return value
 
 
 @by_value
@@ -82,20 +153,29 @@ class Setting:
         Samples per batch, input dimension, hidden width.
     activation : str, callable or Activation
         The activation, see `onestep_lib.activations.ACTIVATIONS`.
-    target : sequence of float, str, callable or Target
-        Hermite coefficients of the target, or one of its other forms.
+    target : sequence of float, str, callable, Target or TwoIndexTarget
+        Hermite coefficients of the target, or one of its other forms; or a target of two directions
+        (:mod:`onestep_lib.two_index`).
     noise : float
         Standard deviation of the label noise.
     ridge : float or sequence of float
         The penalty lambda >= 0 in (1/n)|y - Fa|^2 + lambda |a|^2; a sequence is a path.
     step : float or sequence of float
         The step size eta >= 0 (0: random features); a sequence shares its draws.
-    rows, readout, inputs, output : str
-        One of ``ROWS``, ``READOUTS``, ``INPUTS`` (:mod:`onestep_lib.experiment.inputs`) and ``OUTPUTS``.
+    rows : str or array_like, shape (N, d)
+        One of ``ROWS``, or the initial rows themselves (simulated only).
+    readout : str, Vocabulary or sequence of float
+        One of ``READOUTS``, or a :class:`~onestep_lib.initialisation.Vocabulary`, or its values alone
+        (equal shares; ``[1]``: all ones).
+    inputs, output : str
+        One of ``INPUTS`` (:mod:`onestep_lib.experiment.inputs`) and ``OUTPUTS``.
     fresh : bool
         Fit the second layer on a batch of its own; False reuses the gradient's batch (simulated only).
-    updates : int
-        Gradient steps of size eta on the same batch; more than 1 is simulated only.
+    updates : int or Schedule
+        Gradient steps of size eta on the same batch, or a :class:`~onestep_lib.schedules.Schedule` of steps;
+        more than one step is simulated only.
+    shared : float
+        The inner product of two initial rows, in [0, 1).
 
     Raises
     ------
@@ -114,16 +194,17 @@ class Setting:
     d: int
     N: int
     activation: Activation
-    target: Target
+    target: Target | TwoIndexTarget
     noise: float
     ridge: float | tuple[float, ...]
     step: float | tuple[float, ...]
-    rows: str
-    readout: str
+    rows: str | GivenRows
+    readout: str | Vocabulary
     inputs: str
     output: str
     fresh: bool
-    updates: int
+    updates: int | Schedule
+    shared: float
 
     # Written out, so that the arguments may be wide (a name, a callable, a list) and the fields narrow.
     def __init__(
@@ -132,32 +213,35 @@ class Setting:
         d: int,
         N: int,
         activation: Activation | str | ScalarFunction = "tanh",
-        target: Target | str | Sequence[float] | ScalarFunction = (0.0, 1.0),
+        target: Target | TwoIndexTarget | str | Sequence[float] | ScalarFunction = (0.0, 1.0),
         noise: float = 0.0,
         ridge: ArrayLike = 0.1,
         step: ArrayLike = 0.0,
-        rows: str = "gaussian",
-        readout: str = "gaussian",
+        rows: str | ArrayLike | GivenRows = "gaussian",
+        readout: str | Sequence[float] | Vocabulary = "gaussian",
         inputs: str = "gaussian",
         output: str = "centred",
         fresh: bool = True,
-        updates: int = 1,
+        updates: int | Schedule = 1,
+        shared: float = 0.0,
     ) -> None:
+        given = _rows(rows, (check_count("N", N), check_count("d", d)))
         fields = {
             "n": check_count("n", n),
             "d": check_count("d", d),
             "N": check_count("N", N),
             "activation": as_activation(activation),
-            "target": as_target(target),
+            "target": target if isinstance(target, TwoIndexTarget) else as_target(target),
             "noise": check_number("noise", noise, check_nonnegative),
             "ridge": _path("ridge", ridge),
             "step": _path("step", step),
-            "rows": check_choice("rows", rows, ROWS),
-            "readout": check_choice("readout", readout, READOUTS),
+            "rows": given,
+            "readout": _readout(readout),
             "inputs": check_choice("inputs", inputs, INPUTS),
             "output": check_choice("output", output, OUTPUTS),
             "fresh": check_flag("fresh", fresh),
-            "updates": check_count("updates", updates),
+            "updates": _updates(updates, n, fresh),
+            "shared": _shared(shared, given),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -187,13 +271,32 @@ class Setting:
         """The shape of every loss: steps.shape + ridges.shape."""
         return self.steps.shape + self.ridges.shape
 
-    def require_theory(self, stepped: bool = False) -> None:
-        """Raise unless the theories' common assumptions hold: Gaussian-like inputs, one step, fresh data.
+    @property
+    def total_steps(self) -> np.ndarray:
+        """The total size of all gradient steps, of the shape of the steps."""
+        updates = self.updates
+        return self.steps * (updates.total if isinstance(updates, Schedule) else updates)
 
-        `stepped` says that the theory describes a step whatever the setting's step sizes. Penalties, steps
-        and noise must have a size whose powers are numbers.
+    @property
+    def readout_power(self) -> float:
+        r""":math:`\mathbb E|a|^2=\mathbb Ez^2`, 1 unless the readout is a vocabulary."""
+        return self.readout.moment(2) if isinstance(self.readout, Vocabulary) else 1.0
+
+    def require_theory(self, stepped: bool = False, covers: Sequence[str] = ()) -> None:
+        """Raise unless a theory covers the setting.
+
+        The theories' common assumptions are Gaussian-like inputs, one step, fresh data, and penalties, steps
+        and noise of a size whose powers are numbers.
+
+        Parameters
+        ----------
+        stepped : bool
+            The theory describes a step whatever the setting's step sizes.
+        covers : sequence of str
+            What the theory covers beyond the fields' names and numbers, of ``EXTENSIONS``.
         """
         stepped = check_flag("stepped", stepped)
+        covered = {check_choice("covers", name, EXTENSIONS) for name in check_items("covers", covers, str)}
         for name, value in (("ridge", self.ridge), ("step", self.step), ("noise", self.noise)):
             check_size(name, value)
         if self.inputs not in THEORY_INPUTS:
@@ -205,6 +308,51 @@ class Setting:
             raise ValueError(
                 f"fresh must be True and updates 1 for a theory with a step, got fresh={self.fresh}, "
                 f"updates={self.updates}"
+            )
+        if "two directions" not in covered:
+            self.single_index()
+        if "shared" not in covered:
+            self.require_independent_rows()
+        if stepped or np.any(self.steps) or "vocabulary" in covered:
+            self._require_readout("vocabulary" in covered)
+
+    def single_index(self) -> Target:
+        """Return the target, or raise if it has two directions."""
+        if isinstance(self.target, TwoIndexTarget):
+            raise ValueError(
+                f"target must have one direction here, got {shown(self.target.name)} of two (simulate it)"
+            )
+        return self.target
+
+    def require_independent_rows(self) -> None:
+        """Raise where the initial rows are given by hand or have a component in common."""
+        if isinstance(self.rows, GivenRows):
+            raise ValueError(f"rows must be one of {', '.join(map(repr, ROWS))} here, got rows by hand")
+        if self.shared:
+            raise ValueError(
+                f"shared must be 0 here, got {self.shared:.6g} (at step 0 "
+                "onestep_lib.spiked_features.shared_features covers it)"
+            )
+
+    def _require_readout(self, covered: bool) -> None:
+        """Raise where a theory of a step does not cover a vocabulary, or the output of its network."""
+        readout = self.readout
+        if not isinstance(readout, Vocabulary):
+            return
+        if not covered:
+            raise ValueError(
+                f"readout must be one of {', '.join(map(repr, READOUTS))} here, got {shown(readout)}"
+            )
+        # A raw output grows with |a|, which is 1 in the theories of raw networks.
+        if self.output == "raw":
+            raise ValueError(
+                f"output must be 'centred' or 'scaled' for a vocabulary of readouts, got {self.output!r}"
+            )
+        mean = readout.moment(1) * self.activation.c0
+        if self.output == "scaled" and abs(mean) > 1e-12:
+            raise ValueError(
+                f"output must be 'centred' for a readout of mean {readout.moment(1):.6g} and an activation "
+                f"with c_0 = {self.activation.c0:.6g}, got 'scaled': the output has the mean {mean:.6g}"
             )
 
     def replace(self, **changes: Any) -> Setting:

@@ -139,7 +139,7 @@ WRONG = {
     "label_moments: coefficients": (
         lambda: label_moments((0, 1), 0.1),
         TypeError,
-        r"target must be of the class Target, got \(0, 1\)",
+        r"target must be of the class Target or TwoIndexTarget, got \(0, 1\)",
     ),
     "label_moments: noise": (
         lambda: label_moments(S.target, -0.1),

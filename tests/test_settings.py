@@ -75,7 +75,11 @@ def test_later_changes_of_an_array_do_not_reach_the_setting():
         ({"noise": -1}, ValueError, "noise must be >= 0, got -1"),
         ({"noise": [0.1, 0.2]}, ValueError, r"noise must be one number, got \[0\.1, 0\.2\]"),
         ({"rows": "round"}, ValueError, "rows must be one of 'gaussian', 'spherical', got 'round'"),
-        ({"readout": 1}, ValueError, "readout must be one of 'gaussian', 'signs', got 1"),
+        (
+            {"readout": 1},
+            ValueError,
+            "readout must be one of 'gaussian', 'signs', a Vocabulary or its values, got 1",
+        ),
         ({"inputs": "cube"}, ValueError, "inputs must be one of 'gaussian', 'spherical', .*got 'cube'"),
         ({"output": True}, ValueError, "output must be one of 'centred', 'scaled', 'raw', got True"),
         ({"activation": "tan"}, ValueError, "activation must be one of .* got 'tan'"),

@@ -20,10 +20,12 @@ from onestep_lib._values import by_value
 from onestep_lib.activations import activation, target
 from onestep_lib.conventions import CONVENTIONS, Convention, PaperLosses, PaperProblem, losses_in, problem_in
 from onestep_lib.experiment import (
+    Cost,
     Network,
     Profile,
     RidgePath,
     SteppedNetwork,
+    TrainedNetwork,
     initial_network,
     learned_profile,
     measured_outliers,
@@ -47,6 +49,7 @@ from onestep_lib.figures import (
 from onestep_lib.figures.series import Column, Mark, Series
 from onestep_lib.figures.svg import Axis
 from onestep_lib.hermite import hermite_series
+from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.large_step import (
     Best,
     LabelLaw,
@@ -78,6 +81,7 @@ from onestep_lib.no_step import (
     weight_law,
 )
 from onestep_lib.quadrature import gaussian_quadrature
+from onestep_lib.schedules import Schedule
 from onestep_lib.small_step import (
     Gain,
     Gradient,
@@ -104,7 +108,6 @@ from onestep_lib.spiked_features import (
     SpikedTable,
     Sweep,
     TargetMeans,
-    TwoIndexTarget,
     feature_means,
     isotropic_covariance,
     kappa_grid,
@@ -112,6 +115,7 @@ from onestep_lib.spiked_features import (
     target_means,
 )
 from onestep_lib.spiked_features.inner_average import InnerPanels, inner_panels
+from onestep_lib.two_index import TwoIndexTarget
 
 
 def setting(**changes):
@@ -155,12 +159,14 @@ EXAMPLES = {
     MarchenkoPasturMeans: lambda: marchenko_pastur_means(np.array([0.5, 2.0]), 1.5),
     LawShape: lambda: LawShape(0.2, 2.0, 1.3),
     Column: lambda: Column(np.arange(6).reshape(2, 3), (0,)),
+    Cost: lambda: Cost(Losses(0.1, 0.3, 0.2), 1e6, 0.5),
     Convention: lambda: pickle.loads(pickle.dumps(CONVENTIONS["cui"])),
     Dots: lambda: Dots(numbers(3), numbers(3), [0.1, 0.2, 0.3]),
     Explorer: linked,
     FeatureLaw: lambda: feature_law(setting(step=0.0)),
     FeatureMeans: lambda: feature_means(activation("tanh"), np.array([1.0]), np.array([-1.0, 0.5])),
     GroupTable: lambda: spiked().table.features,
+    GivenRows: lambda: GivenRows(numbers(3, 2)),
     Gain: lambda: staircase_gain(setting(step=0.0), 1),
     Gradient: lambda: gradient_of(setting()),
     HLine: lambda: HLine(0.5),
@@ -184,6 +190,7 @@ EXAMPLES = {
     RidgePath: lambda: ridge_path(numbers(6, 5), numbers(6), [0.1, 1.0]),
     RowLengths: lambda: expected_lengths(setting()),
     SecondDirection: lambda: second_direction(setting()),
+    Schedule: lambda: Schedule([0.5, 0.2], "fresh", [30, 40]),
     Series: lambda: Series(label="theory", colour="blue"),
     Setting: setting,
     SignedSpectrum: lambda: SignedSpectrum(*numbers(7, 4)),
@@ -198,7 +205,9 @@ EXAMPLES = {
     Sweep: lambda: Sweep(*(numbers(2, 2) for _ in dataclasses.fields(Sweep))),
     Target: lambda: target((0, 1, 0.5)),
     TargetMeans: lambda: target_means(target("tanh"), np.array([-1.0, 0.5]), 0.7, 0.3),
+    TrainedNetwork: lambda: TrainedNetwork(numbers(3, 2), numbers(3), activation("tanh"), 0.1, 0.2, 7),
     TwoIndexTarget: lambda: TwoIndexTarget(np.multiply, "kappa z", [0.0]),
+    Vocabulary: lambda: Vocabulary((1, -2), (0.8, 0.2)),
     VLine: lambda: VLine([0.5, 1.0], sliders="ridge"),
     WeightLaw: lambda: weight_law(setting()),
     # Its threshold is nan.

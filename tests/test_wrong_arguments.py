@@ -41,10 +41,14 @@ from onestep_lib.conventions import (
     setting_from,
 )
 from onestep_lib.experiment import (
+    Cost,
     Network,
     Profile,
     RidgePath,
     SteppedNetwork,
+    TrainedNetwork,
+    baselines,
+    compare_costs,
     conditional_gaussian_features,
     distribution_distance,
     feature_matrix,
@@ -55,6 +59,7 @@ from onestep_lib.experiment import (
     gradient_steps,
     infinite_spike_features,
     initial_network,
+    kernel_matrix,
     learned_profile,
     least_squares_inflation,
     leave_one_out,
@@ -65,19 +70,28 @@ from onestep_lib.experiment import (
     network_features,
     one_step_map,
     operator_norm,
+    plane_profile,
     rank_one_error,
     rank_one_features,
     residual,
+    ridge_flops,
     ridge_path,
     sample_batch,
     sample_direction,
     sample_inputs,
+    scheduled_steps,
     simulate_model,
     smoother,
     spike_error,
     spike_features,
+    step_flops,
     streamed_ridge_path,
     take_steps,
+    target_directions,
+    train_to_convergence,
+    trained_losses,
+    training_flops,
+    training_loss,
 )
 from onestep_lib.experiment.feature_maps import require_covered
 from onestep_lib.experiment.simulation import Draws
@@ -94,6 +108,7 @@ from onestep_lib.hermite import (
     monomial_to_hermite,
     overlap_moment,
 )
+from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.large_step import (
     Best,
     LabelLaw,
@@ -150,6 +165,7 @@ from onestep_lib.no_step import (
     weight_law,
 )
 from onestep_lib.quadrature import gauss_legendre, gaussian_mean, gaussian_quadrature
+from onestep_lib.schedules import Schedule
 from onestep_lib.small_step import (
     Gain,
     Gradient,
@@ -172,6 +188,7 @@ from onestep_lib.small_step import (
     power_basis,
     sample_side,
     second_direction,
+    seen_directions,
     spike_constant,
     spike_level,
     spike_matrix,
@@ -191,12 +208,13 @@ from onestep_lib.spiked_features import (
     SpikedTable,
     Sweep,
     TargetMeans,
-    TwoIndexTarget,
     feature_means,
     free_losses,
     isotropic_covariance,
     kappa_grid,
     kappa_table,
+    shared_features,
+    shared_model,
     solve_fixed_point,
     solve_spiked,
     spiked_losses,
@@ -204,6 +222,7 @@ from onestep_lib.spiked_features import (
     target_means,
 )
 from onestep_lib.spiked_features.acceleration import anderson
+from onestep_lib.two_index import TwoIndexTarget
 
 mpl.use("Agg")
 
@@ -214,6 +233,8 @@ NETWORK, BETA = initial_network(S, RNG), sample_direction(S.d, RNG)
 X, Y = sample_batch(S, S.n, BETA, RNG)
 (STEPPED,) = take_steps(NETWORK, X, Y, 1.0)
 F = feature_matrix(NETWORK.weights, X, NETWORK.activation)
+AT_1 = S.replace(step=1.0, ridge=0.1)
+PLANE = S.replace(target=TwoIndexTarget(lambda s, t: s + t**2 - 1))
 UNIT_ROWS = NETWORK.weights / np.linalg.norm(NETWORK.weights, axis=1, keepdims=True)
 SPIKED = SpikedModel(S.activation, np.ones(1), np.ones(1), S.target)
 TABLE, BULK = SPIKED.table.features, isotropic_covariance(1)
@@ -250,6 +271,7 @@ RECORDS = {
     Averages, SquaredResolvents, MarchenkoPasturMeans, Convention, FeatureMeans, Gain, KappaGrid, LabelLaw,
     LabelMoments, Losses, Outliers, PaperLosses, Profile, Traces, RidgePath, SignedSpectrum, SpikeMap,
     FixedPoint, SpikedSolution, SpikedTable, Sweep, TargetMeans, WeightSpectrum, FeatureLaw, Law, WeightLaw,
+    Cost, TrainedNetwork,
     pl.Picture, ConvergenceError, PaperProblem, BulkCovariance, GroupTable, Gradient, SecondDirection,
     ErrorParts,
     Best, Validation,
@@ -291,6 +313,23 @@ CALLS = {
     losses_in: {"convention": "moniri", "losses": LOSSES, "setting": S},
     problem_in: {"convention": "moniri", "setting": S},
     setting_from: {"problem": problem_in("moniri", S), "d": 4},
+    baselines: {"setting": S, "rng": RNG, "repeats": 2, "names": ("linear", "oracle"), "test_size": 50},
+    kernel_matrix: {"setting": S, "X": X, "others": X[:2]},
+    training_loss: {"network": NETWORK, "start": NETWORK.weights, "X": X, "y": Y, "ridge": 0.1, "decay": 0.1},
+    train_to_convergence: {
+        "network": NETWORK, "X": X, "y": Y, "ridge": 0.1, "decay": 0.1, "tolerance": 1e-2, "most": 500,
+    },
+    trained_losses: {
+        "setting": S, "rng": RNG, "repeats": 2, "decays": (1.0,), "both": True, "test_size": 50,
+        "tolerance": 1e-2,
+    },
+    step_flops: {"setting": S},
+    ridge_flops: {"setting": S},
+    training_flops: {"setting": S, "evaluations": 10, "samples": 12},
+    compare_costs: {"setting": AT_1, "rng": RNG, "repeats": 2, "decay": 1.0, "test_size": 50},
+    Draws.initial: {"self": Draws(S, np.random.default_rng(1))},
+    Draws.data: {"self": Draws(S, np.random.default_rng(1)), "both": True},
+    Draws.test_loss: {"self": Draws(S, np.random.default_rng(1)), "network": NETWORK, "size": 30},
     sample_batch: {"setting": S, "count": 3, "direction": BETA, "rng": RNG},
     sample_direction: {"d": 4, "rng": RNG},
     sample_inputs: {"setting": S, "count": 3, "rng": RNG},
@@ -341,6 +380,17 @@ CALLS = {
     stepped_vocabulary: {"setting": SIGNS, "step": 1.0, "count": 2},
     measured_outliers: {"F": F, "kappa": X[:, 0], "count": 2, "level": 2},
     feature_outliers: {"setting": S, "level": 1, "spike": SPIKE, "readout": NETWORK.readout},
+    plane_profile: {
+        "setting": PLANE, "rng": RNG, "edges": [-5, 0, 5], "repeats": 2, "test_size": 200,
+    },
+    seen_directions: {"setting": PLANE},
+    Setting.single_index: {"self": S},
+    target_directions: {"setting": S, "rng": RNG},
+    TwoIndexTarget.along_slopes: {"self": PLANE.target, "z": np.ones((3, 2))},
+    TwoIndexTarget.coefficient: {"self": PLANE.target, "k": 2},
+    TwoIndexTarget.coefficients: {"self": PLANE.target, "order": 2},
+    TwoIndexTarget.label_samples: {"self": PLANE.target},
+    TwoIndexTarget.require_centred: {"self": PLANE.target},
     learned_profile: {"setting": S, "rng": RNG, "edges": [-5, 0, 5], "repeats": 2, "test_size": 200},
     ridge_path: {"F": F, "y": Y, "ridges": 0.1},
     streamed_ridge_path: {"blocks": lambda: [(F, Y)], "ridges": 0.1},
@@ -353,14 +403,25 @@ CALLS = {
     Losses.from_steps: {"each": [LOSSES], "setting": S},
     Losses.from_draws: {"draws": np.ones((2, 3))},
     Setting: {"n": 12, "d": 4, "N": 6},
-    Setting.require_theory: {"self": S, "stepped": False},
+    Setting.require_theory: {"self": S, "stepped": False, "covers": ()},
+    Setting.require_independent_rows: {"self": S},
     Setting.replace: {"self": S},
+    Vocabulary: {"values": (1.0, -2.0), "shares": (0.5, 0.5)},
+    Vocabulary.moment: {"self": Vocabulary((1.0, -2.0)), "k": 2},
+    Vocabulary.draw: {"self": Vocabulary((1.0, -2.0)), "count": 3, "rng": RNG},
+    GivenRows: {"weights": np.ones((2, 3))},
     label_law: {"target": S.target, "noise": 0.2},
     signed_spectrum: {"target": S.target, "noise": 0.2, "alpha": 2.0},
     signed_covariance: {"target": S.target, "noise": 0.2, "alpha": 2.0, "tilts": [0.1], "strengths": [0.1]},
     simulate: {"setting": S, "rng": RNG, "repeats": 2, "test_size": 50},
     simulate_spectrum: {"setting": S, "rng": RNG, "features": "network"},
     Draws: {"setting": S, "rng": RNG},
+    Draws.gradient_batch: {"self": Draws(S, np.random.default_rng(1)), "count": 3},
+    Draws.test_batches: {"self": Draws(S, np.random.default_rng(1)), "size": 3},
+    Schedule: {"factors": [1.0, 0.5], "batches": "fresh", "samples": 5},
+    Schedule.equal: {"count": 2, "batches": "same", "samples": None},
+    Schedule.sizes: {"self": Schedule([1.0, 0.5]), "default": 5},
+    scheduled_steps: {"network": NETWORK, "batches": ((X, Y),), "steps": [1.0], "output": "centred"},
     Draws.networks: {"self": Draws(S, np.random.default_rng(1))},
     FeatureLaw.density: {"self": feature_law(S), "x": [0.5, 1.0]},
     WeightLaw.density: {"self": weight_law(S), "x": [0.5, 1.0]},
@@ -382,6 +443,8 @@ CALLS = {
     },
     spiked_losses: {"model": SPIKED, "d": 4, "tolerance": 1e-6} | RATIOS,
     kappa_table: {"model": SPIKED, "grid": GRID},
+    shared_features: {"setting": AT_0},
+    shared_model: {"setting": AT_0},
     isotropic_covariance: {"groups": 2},
     solve_fixed_point: {"features": TABLE, "alpha": 2.0, "beta": 2.0, "penalty": 0.1},
     infinite_spike_features: {"level": 1, "widened": False},

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from onestep_lib._checks import shown
 from onestep_lib.experiment.network import Network
 from onestep_lib.settings import OUTPUTS, Setting
 
@@ -49,9 +50,15 @@ def require_covered(features: FeatureMap, setting: Setting) -> None:
     outputs = getattr(features, _MARK, None)
     if outputs is None:
         return
-    if setting.updates > 1:
+    if setting.updates != 1:
         raise ValueError(
-            f"updates must be 1 for features that describe the network after one step, got {setting.updates}"
+            f"updates must be 1 for features that describe the network after one step, got "
+            f"{shown(setting.updates)}"
+        )
+    if setting.shared:
+        raise ValueError(
+            "shared must be 0 for features that describe the network after one step, got "
+            f"{setting.shared:.6g}"
         )
     if np.any(setting.steps) and setting.output not in outputs:
         allowed = " or ".join(map(repr, outputs))

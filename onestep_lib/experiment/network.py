@@ -15,6 +15,7 @@ import numpy as np
 from onestep_lib._checks import check_generator, check_instance, check_matrix, check_vector
 from onestep_lib._values import by_value
 from onestep_lib.activations import Activation
+from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.settings import Setting
 
 __all__ = [
@@ -83,13 +84,34 @@ def initial_network(setting: Setting, rng: np.random.Generator) -> Network:
     """
     check_instance("setting", setting, Setting)
     check_generator(rng)
-    weights = rng.standard_normal((setting.N, setting.d))
-    if setting.rows == "gaussian":
-        weights /= np.sqrt(setting.d)
-    else:
-        weights /= np.linalg.norm(weights, axis=1, keepdims=True)
-    if setting.readout == "gaussian":
+    rows = setting.rows
+    weights = rows.weights if isinstance(rows, GivenRows) else _drawn_rows(setting, rng)
+    if isinstance(setting.readout, Vocabulary):
+        readout = setting.readout.draw(setting.N, rng)
+    elif setting.readout == "gaussian":
         readout = rng.standard_normal(setting.N)
     else:
         readout = rng.choice([-1.0, 1.0], size=setting.N)
     return Network(weights, readout / np.sqrt(setting.N), setting.activation)
+
+
+def _drawn_rows(setting: Setting, rng: np.random.Generator) -> np.ndarray:
+    """The rows, by their law and with their common component."""
+    weights = rng.standard_normal((setting.N, setting.d))
+    if setting.shared == 0:
+        return _scaled(weights, setting.rows)
+    # The common component of the rows has its own stream: readouts stay the same for every strength.
+    common = _scaled(rng.spawn(1)[0].standard_normal((1, setting.d)), setting.rows)[0]
+    if setting.rows == "spherical":
+        weights -= np.outer(weights @ common, common)
+    own = np.sqrt(1 - setting.shared) * _scaled(weights, setting.rows)
+    return own + np.sqrt(setting.shared) * common
+
+
+def _scaled(weights: np.ndarray, rows: str | GivenRows) -> np.ndarray:
+    """Standard Gaussian rows as the law of the rows has them, in place."""
+    if rows == "gaussian":
+        weights /= np.sqrt(weights.shape[1])
+    else:
+        weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+    return weights

@@ -1,7 +1,13 @@
 r"""What a network has learned, seen along the target's direction.
 
 The learned function f depends on all of x; its average over a bin of :math:`z=\langle\beta_*,x\rangle` can be
-drawn beside the target :math:`\sigma_*(z)`.
+drawn beside the target :math:`\sigma_*(z)`. For a target of two directions the average is over squares of
+their plane.
+
+Functions
+---------
+learned_profile   the learned function along the target's direction
+plane_profile     the learned function on the plane of a target's two directions
 """
 
 from __future__ import annotations
@@ -19,23 +25,25 @@ from onestep_lib.experiment.network import feature_matrix
 from onestep_lib.experiment.ridge import ridge_path
 from onestep_lib.experiment.simulation import Draws
 from onestep_lib.settings import Setting
+from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
     "Profile",
     "learned_profile",
+    "plane_profile",
 ]
 
 
 @by_value
 @dataclass(frozen=True)
 class Profile:
-    r"""Means of the learned function in bins of z = <beta_*, x>.
+    r"""Means of the learned function in bins of z = <beta_*, x>, or of the plane of two directions.
 
     Parameters
     ----------
     centres : ndarray, shape (bins,)
-        Middles of the bins.
-    mean, se : ndarray, shape setting.shape + (bins,)
+        Middles of the bins, for the plane along either axis.
+    mean, se : ndarray, shape setting.shape + (bins,) or, for the plane, + (bins, bins)
         Mean over repeats of the bin's average of f, and its standard error.
     """
 
@@ -81,6 +89,57 @@ def learned_profile(
     [-1.5 -0.5  0.5  1.5] [-1.4 -0.4  0.5  1.4]
     """
     check_instance("setting", setting, Setting)
+    setting.single_index()
+    return _profile(setting, rng, edges, repeats, test_size)
+
+
+def plane_profile(
+    setting: Setting, rng: np.random.Generator, edges: ArrayLike, repeats: int = 4, test_size: int = 20_000
+) -> Profile:
+    """Average the fitted network over squares of the plane of the target's two directions.
+
+    Parameters
+    ----------
+    setting : Setting
+        With a `onestep_lib.two_index.TwoIndexTarget`. Steps and penalties may be paths.
+    rng : numpy.random.Generator
+    edges : array_like, shape (bins + 1,)
+        Increasing edges of the bins, the same along both directions.
+    repeats : int
+        Independent repeats, at least 2.
+    test_size : int
+        Inputs a repeat over which f is averaged; every square must receive one.
+
+    Returns
+    -------
+    Profile
+        The first of the last two axes is along beta_1.
+
+    Raises
+    ------
+    ValueError
+        If the target has one direction, the edges do not increase, or a square stays empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.experiment import plane_profile
+    >>> from onestep_lib.two_index import TwoIndexTarget
+    >>> setting = Setting(50, 5, 50, "identity", TwoIndexTarget(lambda s, t: s - t), ridge=1e-6)
+    >>> plane_profile(setting, np.random.default_rng(0), [-2, 0, 2], 2, 1000).mean.round(1)
+    array([[ 0. , -1.4],
+           [ 1.5,  0. ]])
+    """
+    check_instance("setting", setting, Setting)
+    if not isinstance(setting.target, TwoIndexTarget):
+        raise ValueError(f"target must have two directions here, got {shown(setting.target.name)} of one")
+    return _profile(setting, rng, edges, repeats, test_size)
+
+
+def _profile(
+    setting: Setting, rng: np.random.Generator, edges: ArrayLike, repeats: int, test_size: int
+) -> Profile:
     check_generator(rng)
     repeats = check_count("repeats", repeats, minimum=2)
     test_size = check_count("test_size", test_size)
@@ -94,18 +153,21 @@ def learned_profile(
 
 @one_thread()
 def _one_profile(setting: Setting, rng: np.random.Generator, edges: np.ndarray, test_size: int) -> np.ndarray:
-    """Bin averages of f for one repeat, shape setting.shape + (bins,)."""
+    """Bin averages of f for one repeat, shape setting.shape + (bins,) an axis of the target."""
     streams = Draws(setting, rng)
     X, y = streams.ridge_batch
     inputs = sample_inputs(setting, test_size, streams.test)
-    bins = np.digitize(inputs @ streams.direction, edges) - 1
-    member = (bins == np.arange(edges.size - 1)[:, None]).astype(float)
+    z = inputs @ streams.direction
+    bins, shape = np.digitize(z.reshape(test_size, -1), edges) - 1, (edges.size - 1,) * z[0].ravel().size
+    inside = np.all((bins >= 0) & (bins < edges.size - 1), axis=1)
+    place = np.where(inside, np.ravel_multi_index(tuple(bins.T), shape, mode="clip"), -1)
+    member = (place == np.arange(np.prod(shape))[:, None]).astype(float)
     counts = member.sum(axis=1)
     if not counts.all():
-        empty = int(np.argmin(counts))
+        where = np.unravel_index(int(np.argmin(counts)), shape)
+        empty = " x ".join(f"[{edges[k]:.3g}, {edges[k + 1]:.3g}]" for k in where)
         raise ValueError(
-            f"edges leave the bin [{edges[empty]:.3g}, {edges[empty + 1]:.3g}] empty with test_size = "
-            f"{test_size}: use wider bins or more inputs"
+            f"edges leave the bin {empty} empty with test_size = {test_size}: use wider bins or more inputs"
         )
     rows = []
     for network in streams.networks():
@@ -113,4 +175,4 @@ def _one_profile(setting: Setting, rng: np.random.Generator, edges: np.ndarray, 
         coefficients = ridge_path(F, y, np.atleast_1d(setting.ridges)).coefficients
         fitted = feature_matrix(network.weights, inputs, network.activation) @ coefficients
         rows.append((member @ fitted / counts[:, None]).T)
-    return np.stack(rows).reshape(*setting.shape, edges.size - 1)
+    return np.stack(rows).reshape(*setting.shape, *shape)

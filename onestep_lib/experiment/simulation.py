@@ -12,19 +12,20 @@ simulate_spectrum   eigenvalues of F F^T/n for one draw of the setting (one step
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 
 import numpy as np
 
 from onestep_lib._checks import check_count, check_flag, check_generator, check_instance, shown
 from onestep_lib._threads import one_thread
-from onestep_lib.experiment.batches import sample_batch, sample_direction, sample_inputs
+from onestep_lib.experiment.batches import sample_batch, sample_inputs, target_directions
 from onestep_lib.experiment.feature_maps import FeatureMap, require_covered
-from onestep_lib.experiment.network import Network, initial_network
+from onestep_lib.experiment.network import Network, feature_matrix, initial_network
 from onestep_lib.experiment.ridge import RidgePath, ridge_path, streamed_ridge_path
-from onestep_lib.experiment.steps import gradient_steps, take_steps
+from onestep_lib.experiment.steps import gradient_steps, scheduled_steps, take_steps
 from onestep_lib.experiment.surrogates import FEATURE_MAPS
+from onestep_lib.schedules import Schedule
 from onestep_lib.settings import Losses, Setting
 
 __all__ = [
@@ -160,27 +161,80 @@ class Draws:
         check_instance("setting", setting, Setting)
         direction, self._network, self._gradient, ridge, self.test, self.noise = rng.spawn(6)
         self.setting = setting
-        self.direction = sample_direction(setting.d, direction)
+        self.direction = target_directions(setting, direction)
         self.ridge_batch = sample_batch(setting, setting.n, self.direction, ridge)
 
     def networks(self) -> Iterator[Network]:
         """The network after each step size."""
         setting = self.setting
-        network = initial_network(setting, self._network)
+        network = self.initial()
         steps = np.atleast_1d(setting.steps)
         if not steps.any():
             yield from (network for _ in steps)
             return
-        if setting.fresh:
-            X, y = sample_batch(setting, setting.n, self.direction, self._gradient)
-        else:
-            X, y = self.ridge_batch
+        if isinstance(setting.updates, Schedule):
+            factors, batches = np.array(setting.updates.factors), self._batches(setting.updates)
+            for step in steps:
+                yield scheduled_steps(network, batches(), step * factors, setting.output)
+            return
+        X, y = self.gradient_batch()
         if setting.updates == 1:
             yield from take_steps(network, X, y, steps, setting.output)
         else:
             yield from (
                 gradient_steps(network, X, y, step, setting.updates, setting.output) for step in steps
             )
+
+    def initial(self) -> Network:
+        """The network before any step."""
+        return initial_network(self.setting, deepcopy(self._network))
+
+    def data(self, both: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The batch of the ridge fit, after that of the gradient where both are wanted and are two."""
+        if not check_flag("both", both) or not self.setting.fresh:
+            return self.ridge_batch
+        X, y = (np.concatenate(pair) for pair in zip(self.gradient_batch(), self.ridge_batch, strict=True))
+        return X, y
+
+    def gradient_batch(self, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The batch of the (first) gradient step, or its first `count` samples where they are more."""
+        setting = self.setting
+        count = setting.n if count is None else check_count("count", count)
+        if not setting.fresh:
+            X, y = self.ridge_batch
+            return X[:count], y[:count]
+        # From a copy: whoever asks gets the same batch.
+        return sample_batch(setting, count, self.direction, deepcopy(self._gradient))
+
+    def _batches(self, schedule: Schedule) -> Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]:
+        """The batches of a schedule, the same at every call; fresh ones are drawn one by one."""
+        sizes = schedule.sizes(self.setting.n)
+        if schedule.batches == "same":
+            X, y = self.gradient_batch(max(sizes))
+            parts = {size: (X[:size], y[:size]) for size in sizes}
+            return lambda: (parts[size] for size in sizes)
+        streams = [self._gradient, *deepcopy(self._gradient).spawn(len(sizes) - 1)]
+        return lambda: (
+            sample_batch(self.setting, size, self.direction, deepcopy(stream))
+            for size, stream in zip(sizes, streams, strict=True)
+        )
+
+    def test_loss(self, network: Network, size: int) -> float:
+        """The test loss of a network with its own readout, the noise included."""
+        check_instance("network", network, Network)
+        missed = 0.0
+        for X, clean in self.test_batches(size):
+            for rows in _blocks(X.shape[0], network.readout.size):
+                fitted = feature_matrix(network.weights, X[rows], network.activation) @ network.readout
+                missed += float(np.sum((clean[rows] - fitted) ** 2))
+        return missed / size + self.setting.noise**2
+
+    def test_batches(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Test inputs and their labels without noise, in chunks, the same at every call."""
+        size, inputs = check_count("size", size), deepcopy(self.test)
+        for start in range(0, size, _CHUNK):
+            X = sample_inputs(self.setting, min(_CHUNK, size - start), inputs)
+            yield X, self.setting.target(X @ self.direction)
 
 
 @one_thread()
@@ -198,12 +252,10 @@ def _losses(streams: Draws, network: Network, feature_map: FeatureMap, test_size
     setting, ridges = streams.setting, np.atleast_1d(streams.setting.ridges)
     # Test inputs, and the noise of a feature map, are the same after every step size: paths stay paired.
     # They are drawn again each time, so that one network at a time is in memory.
-    noise, inputs = deepcopy(streams.noise), deepcopy(streams.test)
+    noise = deepcopy(streams.noise)
     path = _fit(network, feature_map, noise, *streams.ridge_batch, ridges)
     missed = np.zeros(ridges.size)
-    for start in range(0, test_size, _CHUNK):
-        X = sample_inputs(setting, min(_CHUNK, test_size - start), inputs)
-        clean = setting.target(X @ streams.direction)
+    for X, clean in streams.test_batches(test_size):
         for rows in _blocks(X.shape[0], setting.N):
             fitted = feature_map(network, X[rows], noise) @ path.coefficients
             missed += np.sum((clean[rows, None] - fitted) ** 2, axis=0)

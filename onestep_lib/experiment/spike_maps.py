@@ -176,7 +176,10 @@ def _infinitely_spiked(
         raise ValueError(
             f"activation must have c_1 != 0: the gradient of {network.activation.name!r} has no spike"
         )
-    basis, _ = np.linalg.qr(network.readout[:, None] ** orders[present])
+    powers = (np.sqrt(network.readout.size) * network.readout[:, None]) ** orders[present]
+    basis, mixing = np.linalg.qr(powers / np.linalg.norm(powers, axis=0))
+    if np.abs(np.diag(mixing)).min() < 1e-9:
+        raise ValueError("readout must have linearly independent powers for this many infinite spikes")
     # Ridge charges nothing for a column of infinite scale. Orthonormal columns (in the population) need a
     # scale of 1e3 for 8 digits; a larger one would drown the bulk in its rounding.
     rows = _rows(network, level, widened)[present]

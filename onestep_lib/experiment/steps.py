@@ -14,11 +14,12 @@ first_layer_gradient   G=\frac1n[(a\,r^\top)\circ\sigma'(WX^\top)]X, the exact n
 residual               residual r at initialisation, shape (n,): what the gradient is taken of
 gradient_step          network with W_1=W_0+\eta G, G from `first_layer_gradient`
 gradient_steps         network after several steps of size eta on one batch
+scheduled_steps        network after steps of any sizes, each on its own batch
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +35,7 @@ from onestep_lib._checks import (
     check_path,
     check_same_length,
     check_vector,
+    shown,
 )
 from onestep_lib._values import by_value
 from onestep_lib.experiment.network import Network, feature_matrix
@@ -46,6 +48,7 @@ __all__ = [
     "gradient_step",
     "gradient_steps",
     "residual",
+    "scheduled_steps",
     "take_steps",
 ]
 
@@ -267,12 +270,69 @@ def gradient_steps(
     [0.375 0.75 ]
     """
     updates = check_count("updates", updates)
+    eta = check_number("step", step, check_nonnegative)
+    check_instance("network", network, Network)
+    X = check_matrix("X", X, network.weights.shape[1])
+    y = check_vector("y", y, X.shape[0])
+    return scheduled_steps(network, [(X, y)] * updates, [eta] * updates, output)
+
+
+def scheduled_steps(
+    network: Network,
+    batches: Iterable[tuple[np.ndarray, np.ndarray]],
+    steps: ArrayLike,
+    output: str = "centred",
+) -> Network:
+    r"""Return the network after gradient steps, each of its own size and on its own batch.
+
+    The readout stays as it is; the residual of a centred network is :math:`y-(f_k-f_0)`.
+
+    Parameters
+    ----------
+    network : Network
+    batches : iterable of (X, y)
+        One a step, of any numbers of samples; one batch at a time is in memory if they are made one by one.
+    steps : array_like, shape (k,)
+        Step sizes >= 0.
+    output : {"centred", "scaled", "raw"}
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the numbers of batches and steps differ, or as in `first_layer_gradient`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, scheduled_steps
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> batches = [(np.eye(2), np.array([1.0, 2.0])), (np.eye(2)[:1], np.array([1.0]))]
+    >>> print(scheduled_steps(network, batches, steps=[0.5, 0.1]).weights - np.eye(2))
+    [[ 0.3  0.5]
+     [-0.3 -0.5]]
+    """
     check_choice("output", output, OUTPUTS)
     check_instance("network", network, Network)
-    initial = feature_matrix(network.weights, X, network.activation) @ network.readout
-    for update in range(updates):
+    sizes = check_vector("steps", check_nonnegative("steps", steps))
+    if not isinstance(batches, Iterable):
+        raise TypeError(f"batches must hold pairs (X, y), got {shown(batches)}")
+    taken, start = 0, network
+    seen, before = None, np.zeros(0)
+    for pair in batches:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(f"batches must hold pairs (X, y), got {shown(pair)}")
+        X, y = pair
+        if taken == sizes.size:
+            raise ValueError(f"batches must be as many as steps, {sizes.size}, got more")
         labels = y
-        if output == "centred" and update:
-            labels = y + initial - feature_matrix(network.weights, X, network.activation) @ network.readout
-        network = gradient_step(network, X, labels, step, output)
+        # The first residual of a centred network is y.
+        if output == "centred" and taken:
+            if X is not seen:
+                seen, before = X, feature_matrix(start.weights, X, start.activation) @ start.readout
+            labels = y + before - feature_matrix(network.weights, X, network.activation) @ network.readout
+        network = gradient_step(network, X, labels, sizes[taken], output)
+        taken += 1
+    if taken < sizes.size:
+        raise ValueError(f"batches must be as many as steps, {sizes.size}, got {taken}")
     return network

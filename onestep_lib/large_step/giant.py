@@ -1,4 +1,4 @@
-"""The losses after a giant step of a network with a readout of signs.
+"""The losses after a giant step of a network whose readout has finitely many values.
 
 Its rows are those of :mod:`onestep_lib.large_step.stepped_model`, its losses those of spiked features.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from onestep_lib._checks import check_instance
-from onestep_lib.large_step.stepped_model import signed_rows, stepped_losses
+from onestep_lib.large_step.stepped_model import stepped_losses, vocabulary_rows
 from onestep_lib.settings import Losses, Setting
 
 __all__ = [
@@ -17,14 +17,15 @@ __all__ = [
 
 
 def giant_step(setting: Setting, bulk: str = "full", finite_d: bool = True, leverage: bool = False) -> Losses:
-    r"""Return the losses after one gradient step of a network with a readout of signs.
+    r"""Return the losses after one gradient step of a network whose readout is of signs or a vocabulary.
 
     Valid for every step size; the interesting ones are :math:`\eta=O(\sqrt N)`.
 
     Parameters
     ----------
     setting : Setting
-        With ``readout="signs"``, ``output="centred"`` or ``"scaled"``, Gaussian inputs, ridge > 0.
+        With ``readout="signs"`` or a vocabulary, ``output="centred"`` or ``"scaled"``, Gaussian inputs,
+        ridge > 0.
     bulk : {"full", "isotropic"}
         See `stepped_features`.
     finite_d : bool
@@ -51,5 +52,5 @@ def giant_step(setting: Setting, bulk: str = "full", finite_d: bool = True, leve
     [0.287 0.135 0.279] [0.287 0.135 0.279]
     """
     check_instance("setting", setting, Setting)
-    models = signed_rows(setting, np.atleast_1d(setting.steps).tolist(), bulk)
+    models = vocabulary_rows(setting, np.atleast_1d(setting.steps).tolist(), bulk)
     return stepped_losses(models, setting, finite_d, leverage)

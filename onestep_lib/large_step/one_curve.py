@@ -41,7 +41,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from onestep_lib._checks import check_count, check_instance, check_nonnegative, check_number
-from onestep_lib.large_step.stepped_model import is_odd, require_stepped, rows_of, stepped_losses
+from onestep_lib.initialisation import GivenRows, Vocabulary
+from onestep_lib.large_step.stepped_model import (
+    is_odd,
+    readout_groups,
+    require_stepped,
+    rows_of,
+    stepped_losses,
+)
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.gradient import Gradient, gradient_of
 from onestep_lib.spiked_features.model import SpikedModel
@@ -95,7 +102,7 @@ def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) 
         Readout nodes a half line; by default :math:`8+\lceil g\rceil` for an odd activation,
         :math:`8+\lceil2g/3\rceil` otherwise (both signs of z are nodes), at most 20, where g is the
         larger of u_1 and :math:`\frac\eta{\sqrt N}\sqrt{\mathrm{Var}(\sigma')\,\bar y^2/\alpha}`, the growth
-        of the spike and of the bulk with z. A readout of signs needs one.
+        of the spike and of the bulk with z. Signs and vocabularies are their own nodes.
 
     Examples
     --------
@@ -134,7 +141,9 @@ def _vocabulary(
     """
     sigma = gradient.activation
     odd = is_odd(sigma)
-    if setting.readout == "signs" or rate == 0 or sigma.nonlinear_power == 0:
+    if rate and isinstance(setting.readout, Vocabulary):
+        return readout_groups(setting)
+    if setting.readout != "gaussian" or rate == 0 or sigma.nonlinear_power == 0:
         z, fractions = np.ones(1), np.ones(1)
     else:
         # A row changes with z by its spike u_1, or by its bulk where that grows faster (c_1 -> 0).
@@ -159,7 +168,7 @@ def one_step(
     ----------
     setting : Setting
         With ``output="centred"`` or ``"scaled"``, Gaussian inputs, a target of mean zero, ridge > 0;
-        either readout, either kind of rows.
+        any readout, either kind of rows.
     count : int, optional
         See `stepped_vocabulary`.
     finite_d : bool
@@ -207,8 +216,8 @@ def one_step(
 def nearest_setting(setting: Setting) -> Setting:
     """Return the setting that `one_step` covers next to a setting that can only be simulated.
 
-    Gaussian inputs, a fresh batch for the ridge, and one step of the same total size. Its losses, beside a
-    simulation of the setting, show where the theory stops.
+    Gaussian inputs, independent rows, a fresh batch for the ridge, and one step of the same total size. Its
+    losses, beside a simulation of the setting, show where the theory stops.
 
     Parameters
     ----------
@@ -225,5 +234,7 @@ def nearest_setting(setting: Setting) -> Setting:
     ('gaussian', 1, (0.0, 30.0))
     """
     check_instance("setting", setting, Setting)
-    total = setting.steps * setting.updates
-    return setting.replace(inputs="gaussian", fresh=True, updates=1, step=total)
+    rows = "gaussian" if isinstance(setting.rows, GivenRows) else setting.rows
+    return setting.replace(
+        inputs="gaussian", fresh=True, updates=1, step=setting.total_steps, rows=rows, shared=0.0
+    )

@@ -117,8 +117,9 @@ def expected_lengths(setting: Setting) -> RowLengths:
     [0.    0.409]
     """
     check_instance("setting", setting, Setting)
+    setting.require_independent_rows()
     gaussian = setting.rows == "gaussian"
-    return _lengths(setting.activation, setting.target, setting.noise, setting.phi, gaussian)
+    return _lengths(setting.activation, setting.single_index(), setting.noise, setting.phi, gaussian)
 
 
 @lru_cache(maxsize=32)

@@ -1,7 +1,7 @@
 r"""The giant step: from a network after one step of size :math:`\eta=\tilde\eta\sqrt N` to spiked features.
 
-With a readout of signs :math:`a_j=s_j/\sqrt N`, one step of size eta changes every row by an amount of
-order one,
+With a readout of signs :math:`a_j=s_j/\sqrt N` (or of any values :math:`s_j` of a vocabulary), one step of
+size eta changes every row by an amount of order one,
 
 .. math:: w_j=w_j^0+\tilde\eta\,s_j\frac1n\sum_iy_i\,\sigma'(w_j^0\cdot x_i)\,x_i,\qquad
           \tilde\eta=\eta/\sqrt N
@@ -55,10 +55,12 @@ from onestep_lib._checks import (
     check_nonnegative,
     check_number,
     check_vector,
+    shown,
 )
 from onestep_lib._threads import one_thread
 from onestep_lib._values import by_value
 from onestep_lib.activations import Activation
+from onestep_lib.initialisation import Vocabulary
 from onestep_lib.large_step.batch_signed import signed_covariance
 from onestep_lib.large_step.batch_squared import squared_covariance
 from onestep_lib.large_step.row_lengths import expected_lengths
@@ -122,7 +124,11 @@ def spike_map(setting: Setting, step: float) -> SpikeMap:
     >>> print(f"{found.strength:.3f} {found.alignment:.4f} {(1 + setting.phi) ** -0.5:.4f}")
     0.857 0.8165 0.8165
     """
-    require_signs(setting)
+    check_instance("setting", setting, Setting)
+    if setting.readout != "signs":
+        raise ValueError(
+            f"readout must be 'signs' for r and the scales of two groups, got {shown(setting.readout)}"
+        )
     model = grouped_rows(setting, step, _SIGNS, [0.5, 0.5], "isotropic")
     return SpikeMap(float(model.spikes[0]), model.alignment, np.asarray(model.scales))
 
@@ -157,7 +163,7 @@ def require_stepped(setting: Setting) -> None:
     ValueError: inputs must be 'gaussian' for the stepped network, got 'spherical'
     """
     check_instance("setting", setting, Setting)
-    setting.require_theory()
+    setting.require_theory(covers=("vocabulary",))
     if setting.inputs != "gaussian":
         raise ValueError(f"inputs must be 'gaussian' for the stepped network, got {setting.inputs!r}")
     if setting.output == "raw":
@@ -232,7 +238,7 @@ def _rows(
         activation=sigma,
         spikes=shift * sigma.c1 * np.sqrt(gradient.power),
         fractions=fractions,
-        target=setting.target,
+        target=setting.single_index(),
         alignment=gradient.alignment,
         noise=setting.noise,
         scales=np.sqrt((1 + shift * tilt * labels.mean) ** 2 + shift**2 * gradient.spread),
@@ -249,7 +255,7 @@ def _covariances(
     tilt = 2 * sigma.c2
     # Exactly 0 for a linear activation, where rounding could leave less.
     strengths = [shift**2 * max(sigma.slope_variance - tilt**2, 0.0) * gradient.phi for shift in shifts]
-    batch = setting.target, setting.noise, 1 / gradient.phi
+    batch = setting.single_index(), setting.noise, 1 / gradient.phi
     if abs(tilt) >= 1e-12:
         for shift, strength in zip(shifts, strengths, strict=True):
             yield signed_covariance(*batch, shift * tilt, strength) if np.any(shift) else None
@@ -268,7 +274,7 @@ def stepped_features(setting: Setting, step: float, bulk: str = "full") -> Spike
     Parameters
     ----------
     setting : Setting
-        With ``readout="signs"``.
+        With ``readout="signs"`` or a vocabulary.
     step : float
         The step size eta.
     bulk : {"full", "isotropic"}
@@ -284,17 +290,41 @@ def stepped_features(setting: Setting, step: float, bulk: str = "full") -> Spike
     [ 0.707 -0.707] [0.5 0.5]
     """
     step = check_number("step", step, check_nonnegative)
-    return next(signed_rows(setting, [step], bulk))
+    return next(vocabulary_rows(setting, [step], bulk))
 
 
-def signed_rows(setting: Setting, steps: Iterable[float], bulk: str) -> Iterator[SpikedModel]:
+def vocabulary_rows(setting: Setting, steps: Iterable[float], bulk: str) -> Iterator[SpikedModel]:
     """`stepped_features` along a curve of step sizes."""
-    require_signs(setting)
+    check_instance("setting", setting, Setting)
+    if setting.readout == "gaussian":
+        raise ValueError(
+            "readout must be 'signs' or a vocabulary for the giant step, got 'gaussian' "
+            "(see onestep_lib.large_step.one_curve for a Gaussian readout)"
+        )
     require_stepped(setting)
     bulk = check_choice("bulk", bulk, BULKS)
-    signs, fractions = (np.ones(1), np.ones(1)) if is_odd(setting.activation) else (_SIGNS, np.full(2, 0.5))
-    groups = [(step / np.sqrt(setting.N) * signs, fractions) for step in steps]
+    z, shares = readout_groups(setting)
+    groups = [(step / np.sqrt(setting.N) * z, shares) for step in steps]
     return rows_of(setting, gradient_of(setting), groups, bulk)
+
+
+def readout_groups(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
+    """The values of z and their shares for a readout that is not Gaussian, as groups of equal neurons.
+
+    For an odd activation z and -z are one group; for a linear one all are: its features are linear in z, and
+    only the mean of z^2 counts.
+    """
+    sigma = setting.activation
+    if isinstance(setting.readout, Vocabulary):
+        z, shares = np.array(setting.readout.values), np.array(setting.readout.shares)
+    else:
+        z, shares = _SIGNS, np.array([0.5, 0.5])
+    if not is_odd(sigma):
+        return z, shares
+    if sigma.nonlinear_power == 0:
+        return np.sqrt([shares @ z**2]), np.ones(1)
+    values, group = np.unique(np.abs(z), return_inverse=True)
+    return values, np.bincount(group, shares)
 
 
 def stepped_losses(
@@ -314,15 +344,6 @@ def stepped_losses(
             spiked_losses(model, setting.phi, setting.psi, setting.ridges, *options) for model in models
         ]
     return Losses.from_steps(losses, setting)
-
-
-def require_signs(setting: Setting) -> None:
-    check_instance("setting", setting, Setting)
-    if setting.readout != "signs":
-        raise ValueError(
-            f"readout must be 'signs' for the giant step, got {setting.readout!r} "
-            "(see onestep_lib.large_step.one_curve for a Gaussian readout)"
-        )
 
 
 def is_odd(sigma: Activation) -> bool:

@@ -149,8 +149,8 @@ def fixed_feature_floor(setting: Setting) -> float:
     check_instance("setting", setting, Setting)
     if setting.inputs != "gaussian":
         raise ValueError(f"inputs must be 'gaussian' here, got {setting.inputs!r}")
-    count = min(setting.n, setting.N)
-    power = factorial(np.arange(_DEGREES + 1)) * setting.target.coefficients(_DEGREES) ** 2
+    count, target = min(setting.n, setting.N), setting.single_index()
+    power = factorial(np.arange(_DEGREES + 1)) * target.coefficients(_DEGREES) ** 2
     missing = [1 - representable_share(k, count, setting.d) for k in range(_DEGREES + 1)]
     return float(setting.noise**2 + power @ missing)
 

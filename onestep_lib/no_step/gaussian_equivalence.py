@@ -324,7 +324,7 @@ def random_features(setting: Setting) -> Losses:
     check_instance("setting", setting, Setting)
     if np.any(setting.step):
         raise ValueError(f"step must be 0 for random features, got {shown(setting.step)}")
-    setting.require_theory()
+    setting.require_theory(covers=("two directions",))
     setting.target.require_centred()
     numbers = (
         setting.phi,

@@ -126,6 +126,7 @@ def weight_law(setting: Setting) -> WeightLaw:
     array([[1., 9.]])
     """
     check_instance("setting", setting, Setting)
+    setting.require_independent_rows()
     psi = setting.psi
     low, high = marchenko_pastur_edges(psi)
     return WeightLaw(np.array([[low / psi, high / psi]]), max(0.0, 1 - 1 / psi), psi)
@@ -174,7 +175,7 @@ def feature_law(setting: Setting) -> FeatureLaw:
     0.75 [0.75 1.  ]
     """
     check_instance("setting", setting, Setting)
-    setting.require_theory()
+    setting.require_theory(covers=("two directions",))
     sigma = setting.activation
     a, b = sigma.c1**2, sigma.nonlinear_power
     if a + b == 0:

@@ -17,6 +17,7 @@ from onestep_lib.small_step.gradient import (
     label_direction_error,
     label_moments,
     second_direction,
+    seen_directions,
 )
 from onestep_lib.small_step.outliers import Outliers, feature_outliers
 from onestep_lib.small_step.spikes import (
@@ -60,6 +61,7 @@ __all__ = [
     "power_basis",
     "sample_side",
     "second_direction",
+    "seen_directions",
     "spike_constant",
     "spike_level",
     "spike_matrix",

@@ -38,7 +38,8 @@ same order, as :math:`\langle b,x_i\rangle` contains :math:`\phi y_i` besides th
           \frac{\langle b_2,\beta_*\rangle}{\langle b,\beta_*\rangle}\to
           1-\eta\,\big[c_1^2(1+\phi)+\phi\,\mathrm{Var}(\sigma')\big],
 
-:math:`\gamma=c_{*,1}/\sqrt B` (`second_direction`). The first follows from
+:math:`\gamma=c_{*,1}/\sqrt B` (`second_direction`; for a vocabulary eta is multiplied by
+:math:`|a|^2=\mathbb Ez^2`). The first follows from
 :math:`\frac1n\sum_i\langle b,x_i\rangle^2\to B(1+\phi)+\phi c_{*,1}^2`.
 
 Functions
@@ -46,6 +47,7 @@ Functions
 label_moments           averages of the labels
 gradient_of             B, gamma, q and what they are made of, once for a setting
 gradient_spike          |b|^2 and the alignment of b with beta_*, in the limit
+seen_directions         the overlaps of b with the two directions of a target
 exact_spike             the same, with the widening of the rows by the rest of the gradient
 second_direction        what a second step on the same batch has left of b
 label_direction_error   the same in the limit, if b is taken as X^T y/n for a raw network
@@ -65,6 +67,7 @@ from onestep_lib._values import by_value, plain
 from onestep_lib.activations import Activation, Target
 from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.settings import Setting
+from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
     "Gradient",
@@ -78,6 +81,7 @@ __all__ = [
     "label_direction_error",
     "label_moments",
     "second_direction",
+    "seen_directions",
 ]
 
 
@@ -156,15 +160,15 @@ class LabelMoments:
         return float(np.clip(self.linear / np.sqrt(power), -1, 1)) if power > 0 else 0.0
 
 
-def label_moments(target: Target, noise: float) -> LabelMoments:
-    r"""Return the averages of the labels of a single-index target.
+def label_moments(target: Target | TwoIndexTarget, noise: float) -> LabelMoments:
+    r"""Return the averages of the labels of a target; of one of two directions, with zeta along beta_lin.
 
     :math:`\mathbb Ey^2=c_{*,0}^2+c_*^2+\text{noise}^2`; the noise enters the higher ones by its Gaussian
     moments.
 
     Parameters
     ----------
-    target : Target
+    target : Target or TwoIndexTarget
     noise : float
         Standard deviation of the label noise.
 
@@ -176,15 +180,18 @@ def label_moments(target: Target, noise: float) -> LabelMoments:
     >>> print(f"{moments.square:.4f} {moments.fourth / moments.square**2:.4f}")
     1.2500 3.0000
     """
-    check_instance("target", target, Target)
+    check_instance("target", target, (Target, TwoIndexTarget))
     return _label_moments(target, check_number("noise", noise, check_nonnegative))
 
 
 @lru_cache(maxsize=256)
-def _label_moments(target: Target, noise: float) -> LabelMoments:
+def _label_moments(target: Target | TwoIndexTarget, noise: float) -> LabelMoments:
     power = noise**2
-    zeta, weights = gaussian_quadrature(target.kinks)
-    y = target(zeta)
+    if isinstance(target, TwoIndexTarget):
+        zeta, weights, y = target.label_samples()
+    else:
+        zeta, weights = gaussian_quadrature(target.kinks)
+        y = target(zeta)
     third, fourth = float(weights @ y**3), float(weights @ y**4)
     clean = target.c0**2 + target.power
     return LabelMoments(
@@ -275,7 +282,7 @@ def gradient_spike(setting: Setting) -> Spike:
     [0.5, 0.9091, 0.9901]
     """
     check_instance("setting", setting, Setting)
-    setting.require_theory()
+    setting.require_theory(covers=("vocabulary", "two directions"))
     setting.target.require_centred()
     power = gradient_of(setting).power
     if setting.output == "raw":
@@ -283,6 +290,34 @@ def gradient_spike(setting: Setting) -> Spike:
     if power == 0:
         raise ValueError("target and noise must not both be 0: the gradient would vanish")
     return Spike(power, float(setting.target.linear / np.sqrt(power)))
+
+
+def seen_directions(setting: Setting) -> np.ndarray:
+    r"""Return the overlaps of the gradient's direction with the two directions of the target, shape (2,).
+
+    .. math:: \frac{\langle b,\beta_k\rangle}{|b|}\to\frac{\mathbb E[g\,z_k]}{\sqrt{|b|^2}}
+
+    with :math:`|b|^2` from `gradient_spike`: one step sees a direction through its mean slope alone, and
+    nothing of one along which the target is even (such as both of :math:`z_1z_2`).
+
+    Raises
+    ------
+    ValueError
+        If the target has one direction, or as in `gradient_spike`.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.small_step import seen_directions
+    >>> from onestep_lib.two_index import TwoIndexTarget
+    >>> target = TwoIndexTarget(lambda s, t: s + t**2 - 1)
+    >>> seen_directions(Setting(n=1000, d=500, N=400, target=target)).round(4)  # B = 1 + 3 phi
+    array([0.6325, 0.    ])
+    """
+    check_instance("setting", setting, Setting)
+    if not isinstance(setting.target, TwoIndexTarget):
+        raise ValueError(f"target must have two directions here, got {shown(setting.target.name)} of one")
+    return setting.target.slopes / np.sqrt(gradient_spike(setting).power)
 
 
 def exact_spike(setting: Setting) -> Spike:
@@ -366,7 +401,8 @@ def second_direction(setting: Setting) -> SecondDirection:
     slope, variance = setting.activation.c1, setting.activation.slope_variance
     along_target = slope**2 * (1 + setting.phi) + setting.phi * variance
     along_b = along_target + slope**2 * setting.phi * spike.alignment**2
-    shares = (1 - setting.steps * rate for rate in (along_b, along_target))
+    reach = setting.steps * setting.readout_power
+    shares = (1 - reach * rate for rate in (along_b, along_target))
     return SecondDirection(*map(plain, shares))
 
 
@@ -414,7 +450,8 @@ def direction_floor(setting: Setting) -> float:
     >>> print(f"{direction_floor(s):.4f}")  # 1 - rho^4
     0.7500
     """
-    rho_sq = gradient_spike(setting).alignment ** 2
+    check_instance("setting", setting, Setting)
+    target, rho_sq = setting.single_index(), gradient_spike(setting).alignment ** 2
     k = np.arange(2, _SEEN_DEGREES + 1)
-    seen = np.sum(factorial(k) * setting.target.coefficients(_SEEN_DEGREES)[2:] ** 2 * rho_sq**k)
-    return float(setting.noise**2 + setting.target.nonlinear_power - seen)
+    seen = np.sum(factorial(k) * target.coefficients(_SEEN_DEGREES)[2:] ** 2 * rho_sq**k)
+    return float(setting.noise**2 + target.nonlinear_power - seen)

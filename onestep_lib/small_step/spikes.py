@@ -57,6 +57,7 @@ from scipy.special import factorial, factorial2
 from onestep_lib._checks import check_count, check_instance, check_number, check_positive, check_vector, shown
 from onestep_lib._values import plain
 from onestep_lib.hermite import MAX_ORDER, monomial_to_hermite
+from onestep_lib.initialisation import Vocabulary
 from onestep_lib.no_step.gaussian_equivalence import Traces
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import Spike, check_widening, exact_spike, gradient_spike
@@ -110,7 +111,7 @@ def spike_coefficients(setting: Setting, level: int) -> np.ndarray:
 def require_spikes(setting: Setting, stepped: bool = False) -> None:
     """Raise where the formulas of this module do not hold; `stepped` as in `Setting.require_theory`."""
     check_instance("setting", setting, Setting)
-    setting.require_theory(stepped)
+    setting.require_theory(stepped, covers=("vocabulary", "two directions"))
     setting.target.require_centred()
     if stepped or np.any(setting.steps):
         setting.activation.require_slope()
@@ -161,7 +162,8 @@ def readout_factor(setting: Setting, level: int, readout: np.ndarray | None = No
     r"""Return L with :math:`LL^\top` the moments :math:`\frac1N\sum_jz_j^{p+k}`, :math:`z=\sqrt N\,a`.
 
     Row k holds the coordinates of :math:`z^{\circ k}/\sqrt N` in an orthonormal basis: the Hermite
-    polynomials for a Gaussian readout, 1 and z for signs, and that of a QR factorisation for a given one.
+    polynomials for a Gaussian readout, 1 and z for signs, and that of a QR factorisation for a vocabulary
+    (one column a value) or a given readout.
 
     Parameters
     ----------
@@ -177,12 +179,18 @@ def readout_factor(setting: Setting, level: int, readout: np.ndarray | None = No
     """
     if readout is not None:
         z = np.sqrt(setting.N) * check_vector("readout", readout, setting.N)
-        return np.asarray(np.linalg.qr(np.vander(z, level + 1, increasing=True), mode="r")).T / np.sqrt(
-            setting.N
-        )
+        return _power_factor(z, np.full(setting.N, 1 / setting.N), level)
+    if isinstance(setting.readout, Vocabulary):
+        return _power_factor(np.array(setting.readout.values), np.array(setting.readout.shares), level)
     if setting.readout == "signs":
         return np.eye(2)[np.arange(level + 1) % 2]
     return power_basis(level)
+
+
+def _power_factor(z: np.ndarray, shares: np.ndarray, level: int) -> np.ndarray:
+    """L with L L^T the moments of values with shares, shape (l + 1, at most as many as values)."""
+    powers = np.sqrt(shares)[:, None] * np.vander(z, level + 1, increasing=True)
+    return np.asarray(np.linalg.qr(powers, mode="r")).T
 
 
 def spike_matrix(
@@ -284,7 +292,8 @@ def spike_norms(setting: Setting, level: int) -> np.ndarray:
     r"""Return the operator norm over sqrt(n) of the spikes k = 1, ..., l, shape steps.shape + (l,).
 
     :math:`|c_k|\,|r|^kN^{(1-k)/2}(2k-1)!!` for a Gaussian readout, of order
-    :math:`n^{(\alpha-1/2)k+1/2}`, and :math:`\sqrt{(2k-1)!!}` in the last place for signs.
+    :math:`n^{(\alpha-1/2)k+1/2}`, with :math:`\sqrt{(2k-1)!!\,\mathbb Ez^{2k}}` for (2k-1)!! in
+    the last place for signs and vocabularies.
 
     Examples
     --------
@@ -298,7 +307,10 @@ def spike_norms(setting: Setting, level: int) -> np.ndarray:
     c, orders = spike_coefficients(setting, level)[1:], np.arange(1, level + 1)
     r = np.abs(c[0]) * np.sqrt(gradient_spike(setting).power) * setting.steps[..., None]
     moment = np.sqrt(factorial2(2 * orders - 1))
-    neurons = moment if setting.readout == "gaussian" else 1.0
+    if isinstance(setting.readout, Vocabulary):
+        neurons = np.sqrt([setting.readout.moment(2 * k) for k in range(1, level + 1)])
+    else:
+        neurons = moment if setting.readout == "gaussian" else np.ones(level)
     return np.abs(c) * np.sqrt(setting.N) * (r / np.sqrt(setting.N)) ** orders * moment * neurons
 
 

@@ -23,7 +23,10 @@ with :math:`x^k=\sum_q\xi_{kq}He_q(x)`, where t_0 is changed by the constant par
 
 The three omega (symbols of this page only) are the sizes of the activation's mean, of the lengths of the
 rows (0 unless these are Gaussian) and of those of the inputs (0 unless Gaussian); p is the share of 1 outside
-the span of the even powers among the :math:`a^{\circ k}`: 1 for l = 1, 2/3 for l = 2, 3 with c_2 != 0. For
+the span of the :math:`a^{\circ k}`, c_k != 0: for a Gaussian readout 1 at l = 1 and 2/3 at l = 2, 3 with
+c_2 != 0; for all ones 0. Other readouts enter through p alone (derived as for the Gaussian one: what the
+infinite spikes span on the side of the neurons, they dominate), as long as these powers are linearly
+independent: a vocabulary of G values that are not 0 has at most G infinite spikes. For
 t_0 = k m_1 (c_0 = 0, spherical rows) Delta_l is the sum of Moniri et al. (arXiv 2310.07891, theorem on the
 training loss). For the exact step, whose rows the rest of the gradient lengthens by the widening q, give
 ``spike=exact_spike(setting)`` (:mod:`onestep_lib.small_step.gradient`): :math:`\xi_{kj}` becomes
@@ -50,9 +53,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import factorial, factorial2
+from scipy.special import factorial
 
-from onestep_lib._checks import check_count
+from onestep_lib._checks import check_count, shown
 from onestep_lib._values import by_value, plain
 from onestep_lib.hermite import MAX_ORDER
 from onestep_lib.no_step.gaussian_equivalence import Traces, random_features, resolvent_traces
@@ -60,6 +63,7 @@ from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.gradient import Spike
 from onestep_lib.small_step.spikes import (
     power_basis,
+    readout_factor,
     require_spikes,
     sample_side,
     spike_coefficients,
@@ -99,13 +103,9 @@ def _traces(setting: Setting) -> Traces:
     return resolvent_traces(setting.phi, setting.psi, setting.ridges, sigma.c1**2, sigma.nonlinear_power)
 
 
-def _checked_spike(setting: Setting, spike: Spike | None, infinite: bool = False) -> Spike:
+def _checked_spike(setting: Setting, spike: Spike | None) -> Spike:
     """The spike, if the setting has one that the formulas cover, whatever its step sizes."""
     require_spikes(setting, stepped=True)
-    if infinite and setting.readout == "signs":
-        raise ValueError(
-            "readout must be 'gaussian' for the staircase: for signs all even spikes share one vector"
-        )
     setting.activation.require_linear_part()
     return spike_or_limit(setting, spike)
 
@@ -147,15 +147,21 @@ def _losses(setting: Setting, gain: Gain) -> Losses:
     return Losses(leftover * test, test, base.objective - gain.objective)
 
 
+# Below this singular value of the normalised powers of the readout they count as dependent.
+_SEPARATE = 1e-9
+
+
 def _constant_share(setting: Setting, powers: np.ndarray) -> float:
-    """p: the squared length of 1 outside the span of the even z^k, z ~ N(0, 1)."""
-    even = powers[powers % 2 == 0]
-    if even.size == 0:
-        return 1.0
-    size = np.sqrt(factorial2(2 * even - 1))
-    moments = factorial2(even[:, None] + even - 1) / (size[:, None] * size)
-    along = factorial2(even - 1) / size
-    return float(1 - along @ np.linalg.solve(moments, along))
+    """p: the squared length of 1 outside the span of the z^k, which must be linearly independent."""
+    factor = readout_factor(setting, int(powers.max()))
+    directions = factor[powers] / np.linalg.norm(factor[powers], axis=1, keepdims=True)
+    left, size, _ = np.linalg.svd(directions.T, full_matrices=False)
+    if size.size < powers.size or size[-1] < _SEPARATE:
+        raise ValueError(
+            f"readout must have linearly independent powers z^k, k = {', '.join(map(str, powers))}, for this "
+            f"many infinite spikes, got {shown(setting.readout)}, which has too few values"
+        )
+    return float(max(0.0, 1 - np.sum((factor[0] @ left) ** 2)))
 
 
 def _dressed(setting: Setting, bulk: Traces, powers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -184,8 +190,8 @@ def staircase_gain(setting: Setting, level: int, spike: Spike | None = None) -> 
     Parameters
     ----------
     setting : Setting
-        With ridge > 0, a Gaussian readout, a centred or scaled network, an activation with a derivative,
-        and one step on fresh data.
+        With ridge > 0, a centred or scaled network, an activation with a derivative, one step on fresh
+        data, and a readout whose powers z^k, k <= l, c_k != 0, are linearly independent.
     level : int
         The number of spikes l >= 1.
     spike : Spike, optional
@@ -211,7 +217,7 @@ def staircase_gain(setting: Setting, level: int, spike: Spike | None = None) -> 
     [0.211, 0.211, 0.328]
     """
     level = check_count("level", level, 1, MAX_ORDER)
-    direction = _checked_spike(setting, spike, infinite=True)
+    direction = _checked_spike(setting, spike)
     bulk = _traces(setting)
     powers = np.flatnonzero(spike_coefficients(setting, level)[1:]) + 1
     t, dt = (side[..., :-1] for side in sample_side(bulk, setting.n / setting.N, level))
@@ -255,7 +261,7 @@ def finite_gain(
     Parameters
     ----------
     setting : Setting
-        As in `staircase_gain`, but with either readout.
+        As in `staircase_gain`, but with any readout.
     level : int
         The number of spikes l >= 1.
     spike : Spike, optional
@@ -343,7 +349,7 @@ def first_stairs(setting: Setting, spike: Spike | None = None) -> tuple[Gain, Ga
     >>> print(f"{first.test + second.test:.4f} {staircase_gain(s, level=2).test:.4f}")
     0.5086 0.5086
     """
-    spike = _checked_spike(setting, spike, infinite=True)
+    spike = _checked_spike(setting, spike)
     if setting.activation.c2 == 0:
         raise ValueError(f"activation must have c_2 != 0 for a second step, got {setting.activation.name!r}")
     bulk, k, target = _traces(setting), setting.n / setting.N, setting.target

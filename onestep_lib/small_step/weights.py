@@ -2,7 +2,7 @@ r"""The spectrum of the weights after one step: edge, threshold, outlier and ove
 
 The step adds :math:`\eta c_1ab^\top` to W_0 (:mod:`onestep_lib.small_step.gradient`), whose bulk it leaves
 as it is. A raw network also subtracts its own linear part: b contains :math:`-c_1W_0^\top a`, which is
-correlated with W_0. With c = N/d, |a| = 1, :math:`\theta^2=\eta^2c_1^2B`, kap = eta c_1^2 for a raw network
+correlated with W_0. With c = N/d, :math:`\theta^2=\eta^2c_1^2B|a|^2`, kap = eta c_1^2 for a raw network
 and 0 otherwise, and :math:`T=\theta^2-\text{kap}(2-\text{kap})`, the weights W_1 have the singular value
 
 .. math:: s=\sqrt{(1+T)(c+T)/T}\quad\text{above the edge }1+\sqrt c,\ \text{iff }T>\sqrt c ,
@@ -72,7 +72,8 @@ def _threshold(slope: float, pull: float, c: float) -> float:
 def weight_spectrum(setting: Setting) -> WeightSpectrum:
     r"""Return edge, threshold, outlier and overlaps of the weights after the step, in the limit.
 
-    The formulas are those of :mod:`onestep_lib.small_step.weights`, with |a| = 1, for eta = O(1).
+    The formulas are those of :mod:`onestep_lib.small_step.weights` for eta = O(1), with |a| = 1, or
+    :math:`|a|^2=\mathbb Ez^2` for a vocabulary.
 
     Returns
     -------
@@ -95,7 +96,10 @@ def weight_spectrum(setting: Setting) -> WeightSpectrum:
     check_instance("setting", setting, Setting)
     setting.activation.require_slope()
     spike, power = gradient_spike(setting), gradient_of(setting).power
-    c, c1_sq, eta = setting.N / setting.d, setting.activation.c1**2, setting.steps
+    c, c1_sq = setting.N / setting.d, setting.activation.c1**2
+    # Only |eta a| enters: a longer readout is a larger step.
+    length = np.sqrt(setting.readout_power)
+    eta = setting.steps * length
     raw = float(setting.output == "raw")
     kap, theta_sq = raw * eta * c1_sq, eta**2 * c1_sq * power
     T = theta_sq - kap * (2 - kap)
@@ -110,5 +114,5 @@ def weight_spectrum(setting: Setting) -> WeightSpectrum:
         along * pull,
         along * eta**2 * c1_sq * setting.target.linear**2,
     )
-    threshold = _threshold(c1_sq * power + raw * c1_sq**2, raw * c1_sq, c)
+    threshold = _threshold(c1_sq * power + raw * c1_sq**2, raw * c1_sq, c) / length
     return WeightSpectrum(float(1 + np.sqrt(c)), threshold, *map(plain, fields))

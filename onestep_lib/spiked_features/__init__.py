@@ -8,7 +8,6 @@ A model (`model`) has functions of kappa (`conditional_means`, `inner_average`, 
 from onestep_lib.spiked_features.conditional_means import (
     FeatureMeans,
     TargetMeans,
-    TwoIndexTarget,
     feature_means,
     target_means,
 )
@@ -25,6 +24,7 @@ from onestep_lib.spiked_features.model import (
     kappa_table,
 )
 from onestep_lib.spiked_features.second_moments import SpikedSolution
+from onestep_lib.spiked_features.shared_rows import shared_features, shared_model
 
 __all__ = [
     "BulkCovariance",
@@ -37,12 +37,13 @@ __all__ = [
     "SpikedTable",
     "Sweep",
     "TargetMeans",
-    "TwoIndexTarget",
     "feature_means",
     "free_losses",
     "isotropic_covariance",
     "kappa_grid",
     "kappa_table",
+    "shared_features",
+    "shared_model",
     "solve_fixed_point",
     "solve_spiked",
     "spiked_losses",

@@ -35,13 +35,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import (
-    check_callable,
     check_instance,
     check_nonnegative,
     check_number,
     check_positive,
     check_shape,
-    check_text,
     check_vector,
     shown,
 )
@@ -60,11 +58,11 @@ from onestep_lib.spiked_features.inner_average import (
     node_count,
 )
 from onestep_lib.spiked_features.kappa import PANEL_ORDER
+from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
     "FeatureMeans",
     "TargetMeans",
-    "TwoIndexTarget",
     "feature_means",
     "target_means",
 ]
@@ -302,30 +300,6 @@ def _piece(function: ScalarFunction, edges: np.ndarray) -> float:
         at,
         "the activation varies too fast for a bulk of this scale: take a smaller step, or list its kinks",
     )
-
-
-@by_value
-@dataclass(frozen=True)
-class TwoIndexTarget:
-    r"""A target :math:`y=Y(\kappa,z)+` noise of the spike coordinate and one direction across it.
-
-    Parameters
-    ----------
-    function : callable
-        Y, vectorised over two arrays of one shape.
-    name : str
-    kinks : tuple of float
-        Every z where Y jumps or bends, at any kappa.
-    """
-
-    function: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    name: str = "Y(kappa, z)"
-    kinks: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_callable("function", self.function, "a callable of two arrays")
-        object.__setattr__(self, "name", check_text("name", self.name))
-        object.__setattr__(self, "kinks", tuple(check_vector("kinks", self.kinks).tolist()))
 
 
 @by_value

@@ -35,11 +35,11 @@ from onestep_lib.activations import Activation, Target
 from onestep_lib.spiked_features.conditional_means import (
     FeatureMeans,
     TargetMeans,
-    TwoIndexTarget,
     feature_means,
     target_means,
 )
 from onestep_lib.spiked_features.kappa import KappaGrid, kappa_grid
+from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
     "BulkCovariance",

@@ -16,12 +16,12 @@ from onestep_lib.no_step import ridge_losses
 from onestep_lib.spiked_features import (
     BulkCovariance,
     SpikedModel,
-    TwoIndexTarget,
     feature_means,
     solve_spiked,
     spiked_losses,
     target_means,
 )
+from onestep_lib.two_index import TwoIndexTarget
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "srf.json").read_text())
 POINTS = [p for p in REFERENCE["points"] if "theory" in p]
