@@ -172,7 +172,7 @@ class Draws:
             yield from (network for _ in steps)
             return
         if setting.fresh:
-            X, y = sample_batch(setting, setting.n, self.direction, self._gradient)
+            X, y = sample_batch(setting, setting.step_samples, self.direction, self._gradient)
         else:
             X, y = self.ridge_batch
         if setting.updates == 1:
