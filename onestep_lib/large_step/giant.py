@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from onestep_lib._checks import check_instance
-from onestep_lib.large_step.stepped_model import stepped_features, stepped_losses
+from onestep_lib.large_step.stepped_model import signed_rows, stepped_losses
 from onestep_lib.settings import Losses, Setting
 
 __all__ = [
@@ -51,5 +51,5 @@ def giant_step(setting: Setting, bulk: str = "full", finite_d: bool = True, leve
     [0.287 0.135 0.279] [0.287 0.135 0.279]
     """
     check_instance("setting", setting, Setting)
-    models = (stepped_features(setting, step, bulk) for step in np.atleast_1d(setting.steps))
+    models = signed_rows(setting, np.atleast_1d(setting.steps).tolist(), bulk)
     return stepped_losses(models, setting, finite_d, leverage)

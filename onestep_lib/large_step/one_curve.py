@@ -36,6 +36,8 @@ nearest_setting      what the theory covers that is nearest to any setting
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from onestep_lib._checks import check_count, check_instance, check_nonnegative, check_number
@@ -105,7 +107,7 @@ def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) 
     0.73 0.73
     """
     _require(setting)
-    return _stepped(setting, gradient_of(setting), check_number("step", step, check_nonnegative), count)
+    return next(_stepped(setting, [check_number("step", step, check_nonnegative)], count))
 
 
 def _require(setting: Setting) -> None:
@@ -113,11 +115,14 @@ def _require(setting: Setting) -> None:
     setting.target.require_centred()
 
 
-def _stepped(setting: Setting, gradient: Gradient, step: float, count: int | None) -> SpikedModel:
-    """`stepped_vocabulary` of a setting that has been checked, with the numbers of its gradient."""
-    rate = step / np.sqrt(setting.N)
-    z, fractions = _vocabulary(setting, gradient, rate, count)
-    return rows_of(setting, gradient, rate * z, fractions, "full")
+def _stepped(setting: Setting, steps: Sequence[float], count: int | None) -> Iterator[SpikedModel]:
+    """`stepped_vocabulary` of a setting that has been checked, along a curve of step sizes."""
+    gradient = gradient_of(setting)
+    groups = []
+    for rate in np.asarray(steps) / np.sqrt(setting.N):
+        z, fractions = _vocabulary(setting, gradient, rate, count)
+        groups.append((rate * z, fractions))
+    return rows_of(setting, gradient, groups, "full")
 
 
 def _vocabulary(
@@ -195,8 +200,7 @@ def one_step(
     [0.41 0.23 0.27] 0.41
     """
     _require(setting)
-    gradient = gradient_of(setting)
-    models = (_stepped(setting, gradient, step, count) for step in np.atleast_1d(setting.steps))
+    models = _stepped(setting, np.atleast_1d(setting.steps).tolist(), count)
     return stepped_losses(models, setting, finite_d, leverage, _TOLERANCE)
 
 

@@ -41,8 +41,9 @@ is_odd             whether the signs of the readout make no difference
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,6 +80,8 @@ __all__ = [
 
 BULKS = ("full", "isotropic")
 _SIGNS = np.array([1.0, -1.0])
+# The strength of a covariance below which it is the identity.
+_NARROW = 1e-12
 
 
 @by_value
@@ -198,13 +201,31 @@ def grouped_rows(
     rate = step / np.sqrt(setting.N)
     z = check_vector("z", z)
     fractions = check_vector("fractions", fractions, z.size)
-    return rows_of(setting, gradient_of(setting), rate * z, fractions, bulk)
+    return next(rows_of(setting, gradient_of(setting), [(rate * z, fractions)], bulk))
 
 
 def rows_of(
-    setting: Setting, gradient: Gradient, shift: np.ndarray, fractions: np.ndarray, bulk: str
+    setting: Setting, gradient: Gradient, groups: Sequence[tuple[np.ndarray, np.ndarray]], bulk: str
+) -> Iterator[SpikedModel]:
+    r"""The models of `grouped_rows` along a curve, one a step size.
+
+    Each has the shifts :math:`\delta=\eta a_j` and the fractions of its groups, which a theory has checked.
+    """
+    if bulk != "full":
+        covariances: Iterable[BulkCovariance | None] = repeat(None)
+    else:
+        covariances = _covariances(setting, gradient, [shift for shift, _ in groups])
+    for (shift, fractions), covariance in zip(groups, covariances, strict=False):
+        yield _rows(setting, gradient, shift, fractions, covariance)
+
+
+def _rows(
+    setting: Setting,
+    gradient: Gradient,
+    shift: np.ndarray,
+    fractions: np.ndarray,
+    covariance: BulkCovariance | None,
 ) -> SpikedModel:
-    r"""The model of `grouped_rows` for shifts :math:`\delta=\eta a_j` that a theory has checked."""
     sigma, labels = gradient.activation, gradient.labels
     tilt = 2 * sigma.c2
     return SpikedModel(
@@ -216,20 +237,29 @@ def rows_of(
         noise=setting.noise,
         scales=np.sqrt((1 + shift * tilt * labels.mean) ** 2 + shift**2 * gradient.spread),
         row_variance=expected_lengths(setting).nu(shift),
-        bulk=_covariance(setting, gradient, shift) if bulk == "full" else None,
+        bulk=covariance,
     )
 
 
-def _covariance(setting: Setting, gradient: Gradient, shift: np.ndarray) -> BulkCovariance | None:
-    """The bulk covariances of the rows with these shifts; None where all are the identity."""
+def _covariances(
+    setting: Setting, gradient: Gradient, shifts: Sequence[np.ndarray]
+) -> Iterator[BulkCovariance | None]:
+    """The bulk covariances of the rows with these shifts, one a step size; None for the identity."""
     sigma = gradient.activation
     tilt = 2 * sigma.c2
     # Exactly 0 for a linear activation, where rounding could leave less.
-    strengths = shift**2 * max(sigma.slope_variance - tilt**2, 0.0) * gradient.phi
+    strengths = [shift**2 * max(sigma.slope_variance - tilt**2, 0.0) * gradient.phi for shift in shifts]
     batch = setting.target, setting.noise, 1 / gradient.phi
-    if np.any(shift) and abs(tilt) >= 1e-12:
-        return signed_covariance(*batch, shift * tilt, strengths)
-    return squared_covariance(*batch, strengths) if np.any(strengths > 1e-12) else None
+    if abs(tilt) >= 1e-12:
+        for shift, strength in zip(shifts, strengths, strict=True):
+            yield signed_covariance(*batch, shift * tilt, strength) if np.any(shift) else None
+        return
+    # One spectrum serves the whole curve: the steps differ by the strength e of its matrix only.
+    wide = [np.any(strength > _NARROW) for strength in strengths]
+    shared = squared_covariance(*batch, np.concatenate(strengths)) if any(wide) else None
+    ends = np.cumsum([strength.size for strength in strengths])[:-1]
+    for seen, rows in zip(wide, np.split(np.arange(sum(map(np.size, strengths))), ends), strict=True):
+        yield replace(shared, scales=shared.scales[rows]) if seen and shared is not None else None
 
 
 def stepped_features(setting: Setting, step: float, bulk: str = "full") -> SpikedModel:
@@ -253,10 +283,18 @@ def stepped_features(setting: Setting, step: float, bulk: str = "full") -> Spike
     >>> print(model.spikes.round(3), model.fractions)
     [ 0.707 -0.707] [0.5 0.5]
     """
+    step = check_number("step", step, check_nonnegative)
+    return next(signed_rows(setting, [step], bulk))
+
+
+def signed_rows(setting: Setting, steps: Iterable[float], bulk: str) -> Iterator[SpikedModel]:
+    """`stepped_features` along a curve of step sizes."""
     require_signs(setting)
-    if is_odd(setting.activation):
-        return grouped_rows(setting, step, [1.0], [1.0], bulk)
-    return grouped_rows(setting, step, _SIGNS, [0.5, 0.5], bulk)
+    require_stepped(setting)
+    bulk = check_choice("bulk", bulk, BULKS)
+    signs, fractions = (np.ones(1), np.ones(1)) if is_odd(setting.activation) else (_SIGNS, np.full(2, 0.5))
+    groups = [(step / np.sqrt(setting.N) * signs, fractions) for step in steps]
+    return rows_of(setting, gradient_of(setting), groups, bulk)
 
 
 def stepped_losses(

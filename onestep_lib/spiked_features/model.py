@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -170,12 +170,20 @@ def kappa_table(model: SpikedModel, grid: KappaGrid) -> SpikedTable:
     check_instance("grid", grid, KappaGrid)
     kappa = grid.nodes
     means = feature_means(model.activation, model.spikes, kappa, model.scales)
-    labels = target_means(model.target, kappa, model.alignment, model.noise)
+    labels = _labels(model.target, tuple(kappa.tolist()), model.alignment, model.noise)
     rows = np.sqrt(model.row_variance / 2)[:, None] * means.m2
     columns = np.concatenate([means.mu0, kappa * means.mu1, rows])
     bulk = isotropic_covariance(model.spikes.size) if model.bulk is None else model.bulk
     features = GroupTable(means, grid.weights, model.fractions, bulk)
     return SpikedTable(grid, features, labels, columns)
+
+
+# Kept for the next step size of a curve: neither the labels nor, as a rule, the grid depends on it.
+@lru_cache(maxsize=8)
+def _labels(
+    target: Target | TwoIndexTarget, kappa: tuple[float, ...], alignment: float, noise: float
+) -> TargetMeans:
+    return read_only(target_means(target, kappa, alignment, noise))
 
 
 @dataclass(frozen=True)
