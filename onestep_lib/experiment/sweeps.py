@@ -1,14 +1,16 @@
-r"""Long simulations whose results are stored: the one-curve table, and where the theory stops.
+r"""Long simulations whose results are stored: the one-curve table, two batch sizes, where the theory stops.
 
 .. code-block:: console
 
    python -m onestep_lib.experiment.sweeps one-curve onestep_lib/datasets/one_curve.json
+   python -m onestep_lib.experiment.sweeps two-batches onestep_lib/datasets/two_batches.json
    python -m onestep_lib.experiment.sweeps beyond onestep_lib/datasets/beyond.json
 
 simulate the true network (`onestep_lib.simulate`) at step 0 and over the step sizes of a case's
-``exponents``, :math:`\log\eta/\log n`, for every case of `ONE_CURVE` (what the theory covers) and `BEYOND`
-(inputs that are not Gaussian, one batch used twice, several steps), and write means and standard errors. A
-case runs in chunks of ten repeats; finished chunks are kept in `onestep_lib.cache_folder`, so that a killed
+``exponents``, :math:`\log\eta/\log n`, for every case of `ONE_CURVE` and `TWO_BATCHES` (what the theory
+covers; in the second the gradient's batch has from a fifth to ten times the samples of the ridge batch) and
+`BEYOND` (inputs that are not Gaussian, one batch used twice, several steps), and write means and standard
+errors. A case runs in chunks of ten repeats; finished chunks are kept in `onestep_lib.cache_folder`, so that a killed
 run goes on where it stopped, as long as the library was not edited. Chunk k of a case draws from
 ``numpy.random.default_rng([seed, k])`` and can be repeated alone (`sweep_chunk`).
 
@@ -51,6 +53,7 @@ __all__ = [
     "CHUNK",
     "ONE_CURVE",
     "SWEEPS",
+    "TWO_BATCHES",
     "stored_table",
     "sweep_chunk",
     "sweep_row",
@@ -78,6 +81,25 @@ ONE_CURVE: dict[str, dict[str, Any]] = {
     "relu-1600": {**_LARGE, **_RELU, "repeats": 60, "seed": 16},
 }
 """The cases of the one-curve table: fields of `onestep_lib.Setting`, repeats and seed."""
+# Up to three times sqrt(N), on labels that scatter little from batch to batch.
+_TO_GIANT = {**_SMALL, "exponents": (0.2, 0.35, 0.48, 0.55, 0.65), "noise": 0.3, "ridge": 0.1, "repeats": 150}
+_SIN = {**_TO_GIANT, "activation": "tanh", "target": "sin"}
+_RELU_12 = {**_TO_GIANT, "activation": "centred relu", "target": _HE12}
+TWO_BATCHES: dict[str, dict[str, Any]] = {
+    "tanh, n_0 = n/5": {**_SIN, "n_0": 160, "seed": 41},
+    "tanh, n_0 = n/2, signs": {**_SIN, "n_0": 400, "readout": "signs", "seed": 42},
+    "tanh, n_0 = n": {**_SIN, "n_0": 800, "seed": 43},
+    "tanh, n_0 = 2n, signs": {**_SIN, "n_0": 1600, "readout": "signs", "seed": 44},
+    "tanh, n_0 = 5n": {**_SIN, "n_0": 4000, "seed": 45},
+    "tanh, n_0 = 10n, signs": {**_SIN, "n_0": 8000, "readout": "signs", "seed": 46},
+    "relu, n_0 = n/5, signs": {**_RELU_12, "n_0": 160, "readout": "signs", "seed": 51},
+    "relu, n_0 = n/2": {**_RELU_12, "n_0": 400, "seed": 52},
+    "relu, n_0 = n, signs": {**_RELU_12, "n_0": 800, "readout": "signs", "seed": 53},
+    "relu, n_0 = 2n": {**_RELU_12, "n_0": 1600, "seed": 54},
+    "relu, n_0 = 5n, signs": {**_RELU_12, "n_0": 4000, "readout": "signs", "seed": 55},
+    "relu, n_0 = 10n": {**_RELU_12, "n_0": 8000, "seed": 56},
+}
+"""The cases of two batch sizes."""
 _BESIDE = {**_SMALL, **_RELU, "exponents": _FEW, "repeats": 60}
 _DIGITS = {**_BESIDE, "n": 80, "d": 40, "N": 60, "repeats": 400}
 BEYOND: dict[str, dict[str, Any]] = {
@@ -94,7 +116,7 @@ BEYOND: dict[str, dict[str, Any]] = {
     "four steps": {**_BESIDE, "updates": 4, "seed": 31},
 }
 """The cases beside the theory: one assumption is given up in each."""
-SWEEPS = {"one-curve": ONE_CURVE, "beyond": BEYOND}
+SWEEPS = {"one-curve": ONE_CURVE, "two-batches": TWO_BATCHES, "beyond": BEYOND}
 """The sweeps by name."""
 
 
@@ -182,7 +204,7 @@ def stored_table(sweep: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    sweep : {"one-curve", "beyond"}
+    sweep : {"one-curve", "two-batches", "beyond"}
 
     Examples
     --------
