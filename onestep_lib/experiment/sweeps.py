@@ -10,8 +10,8 @@ simulate the true network (`onestep_lib.simulate`) at step 0 and over the step s
 ``exponents``, :math:`\log\eta/\log n`, for every case of `ONE_CURVE` and `TWO_BATCHES` (what the theory
 covers; in the second the gradient's batch has from a fifth to ten times the samples of the ridge batch) and
 `BEYOND` (inputs that are not Gaussian, one batch used twice, several steps), and write means and standard
-errors. A case runs in chunks of ten repeats; finished chunks are kept in `onestep_lib.cache_folder`, so that a killed
-run goes on where it stopped, as long as the library was not edited. Chunk k of a case draws from
+errors. A case runs in chunks of ten repeats; finished chunks are kept in `onestep_lib.cache_folder`, so that
+a killed run goes on where it stopped, as long as the library was not edited. Chunk k of a case draws from
 ``numpy.random.default_rng([seed, k])`` and can be repeated alone (`sweep_chunk`).
 
 Changes are differences to step 0 repeat by repeat, which share their draws. The theory beside a case of

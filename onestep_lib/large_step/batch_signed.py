@@ -1,6 +1,6 @@
 r"""The spectrum of the signed batch matrix, which tilts the weights when c_2 != 0.
 
-On a batch of n samples one gradient step builds two d by d matrices,
+On its batch of n samples (the :math:`n_0` of a setting) one gradient step builds two d by d matrices,
 
 .. math:: \hat H=\frac1n\sum_iy_ix_ix_i^\top,\qquad H=\frac1n\sum_iy_i^2x_ix_i^\top .
 
@@ -109,7 +109,7 @@ def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectru
     noise : float
         Standard deviation of the label noise.
     alpha : float
-        n/d of the gradient batch.
+        n/d of the gradient's batch (:math:`n_0/d` where the ridge batch has another size).
 
     Returns
     -------
