@@ -81,25 +81,42 @@ ONE_CURVE: dict[str, dict[str, Any]] = {
     "relu-1600": {**_LARGE, **_RELU, "repeats": 60, "seed": 16},
 }
 """The cases of the one-curve table: fields of `onestep_lib.Setting`, repeats and seed."""
-# Up to three times sqrt(N), on labels that scatter little from batch to batch.
-_TO_GIANT = {**_SMALL, "exponents": (0.2, 0.35, 0.48, 0.55, 0.65), "noise": 0.3, "ridge": 0.1, "repeats": 150}
-_SIN = {**_TO_GIANT, "activation": "tanh", "target": "sin"}
-_RELU_12 = {**_TO_GIANT, "activation": "centred relu", "target": _HE12}
+
+
+def _to_giant(n: int, fraction: float) -> dict[str, Any]:
+    """Sizes, with steps from 0.15 to 3 times sqrt(N), and a gradient's batch of so many n."""
+    steps = np.array([0.15, 0.4, 1.0, 1.6, 3.0]) * np.sqrt(0.75 * n)
+    exponents = tuple((np.log(steps) / np.log(n)).round(4).tolist())
+    sizes = {"n": n, "d": n // 2, "N": 3 * n // 4, "n_0": round(fraction * n), "exponents": exponents}
+    return {**sizes, "noise": 0.3, "ridge": 0.1, "repeats": 240}
+
+
+_SIN = {"activation": "tanh", "target": "sin"}
+_RELU_SIN = {"activation": "centred relu", "target": "sin"}
+_RELU_12 = {"activation": "centred relu", "target": _HE12}
+_SIGNS = {"readout": "signs"}
 TWO_BATCHES: dict[str, dict[str, Any]] = {
-    "tanh, n_0 = n/5": {**_SIN, "n_0": 160, "seed": 41},
-    "tanh, n_0 = n/2, signs": {**_SIN, "n_0": 400, "readout": "signs", "seed": 42},
-    "tanh, n_0 = n": {**_SIN, "n_0": 800, "seed": 43},
-    "tanh, n_0 = 2n, signs": {**_SIN, "n_0": 1600, "readout": "signs", "seed": 44},
-    "tanh, n_0 = 5n": {**_SIN, "n_0": 4000, "seed": 45},
-    "tanh, n_0 = 10n, signs": {**_SIN, "n_0": 8000, "readout": "signs", "seed": 46},
-    "relu, n_0 = n/5, signs": {**_RELU_12, "n_0": 160, "readout": "signs", "seed": 51},
-    "relu, n_0 = n/2": {**_RELU_12, "n_0": 400, "seed": 52},
-    "relu, n_0 = n, signs": {**_RELU_12, "n_0": 800, "readout": "signs", "seed": 53},
-    "relu, n_0 = 2n": {**_RELU_12, "n_0": 1600, "seed": 54},
-    "relu, n_0 = 5n, signs": {**_RELU_12, "n_0": 4000, "readout": "signs", "seed": 55},
-    "relu, n_0 = 10n": {**_RELU_12, "n_0": 8000, "seed": 56},
+    "tanh, 0.2": {**_to_giant(800, 0.2), **_SIN, "seed": 41},
+    "tanh, 0.5, signs": {**_to_giant(800, 0.5), **_SIN, **_SIGNS, "seed": 42},
+    "tanh, 1": {**_to_giant(800, 1), **_SIN, "seed": 43},
+    "tanh, 2, signs": {**_to_giant(800, 2), **_SIN, **_SIGNS, "seed": 44},
+    "tanh, 5": {**_to_giant(800, 5), **_SIN, "seed": 45},
+    "tanh, 10, signs": {**_to_giant(800, 10), **_SIN, **_SIGNS, "seed": 46},
+    "relu, 0.2, signs": {**_to_giant(800, 0.2), **_RELU_SIN, **_SIGNS, "seed": 51},
+    "relu, 0.5": {**_to_giant(800, 0.5), **_RELU_12, "seed": 52},
+    "relu, 1, signs": {**_to_giant(800, 1), **_RELU_12, **_SIGNS, "seed": 53},
+    "relu, 2": {**_to_giant(800, 2), **_RELU_12, "seed": 54},
+    "relu, 5, signs": {**_to_giant(800, 5), **_RELU_12, **_SIGNS, "seed": 55},
+    "relu, 10": {**_to_giant(800, 10), **_RELU_12, "seed": 56},
+    "few and heavy, d = 200": {**_to_giant(400, 0.2), **_RELU_12, **_SIGNS, "seed": 61},
+    "few and heavy, d = 400": {**_to_giant(800, 0.2), **_RELU_12, **_SIGNS, "repeats": 120, "seed": 62},
+    "few and heavy, d = 800": {**_to_giant(1600, 0.2), **_RELU_12, **_SIGNS, "repeats": 40, "seed": 63},
 }
-"""The cases of two batch sizes."""
+"""The cases of two batch sizes, by activation and n_0/n.
+
+The last three are far from the limit: on few samples, unbounded labels leave the bulk of the rows in few
+directions.
+"""
 _BESIDE = {**_SMALL, **_RELU, "exponents": _FEW, "repeats": 60}
 _DIGITS = {**_BESIDE, "n": 80, "d": 40, "N": 60, "repeats": 400}
 BEYOND: dict[str, dict[str, Any]] = {
