@@ -88,7 +88,7 @@ def _to_giant(n: int, fraction: float) -> dict[str, Any]:
     steps = np.array([0.15, 0.4, 1.0, 1.6, 3.0]) * np.sqrt(0.75 * n)
     exponents = tuple((np.log(steps) / np.log(n)).round(4).tolist())
     sizes = {"n": n, "d": n // 2, "N": 3 * n // 4, "n_0": round(fraction * n), "exponents": exponents}
-    return {**sizes, "noise": 0.3, "ridge": 0.1, "repeats": 240}
+    return {**sizes, "noise": 0.3, "ridge": 0.1, "repeats": 150}
 
 
 _SIN = {"activation": "tanh", "target": "sin"}

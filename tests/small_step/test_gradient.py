@@ -52,7 +52,7 @@ def of_entry(entry, **changes):
 
 def draw(s, rng):
     network, direction = initial_network(s, rng), sample_direction(s.d, rng)
-    X, y = sample_batch(s, s.n, direction, rng)
+    X, y = sample_batch(s, s.step_samples, direction, rng)
     return network, direction, X, y
 
 
@@ -152,8 +152,9 @@ def test_weight_spectrum_simulation(output, activation, step, deviation):
 
 @pytest.mark.parametrize("inputs", ["gaussian", "spherical"])
 @pytest.mark.parametrize("output", ["centred", "raw"])
-def test_spike_simulation(inputs, output, deviation):
-    s = Setting(n=400, d=200, N=300, target=(0, 1, 0.5), noise=0.4, inputs=inputs, output=output)
+@pytest.mark.parametrize("n_0", [None, 80, 2000])
+def test_spike_simulation(inputs, output, n_0, deviation):
+    s = Setting(n=400, d=200, N=300, target=(0, 1, 0.5), noise=0.4, inputs=inputs, output=output, n_0=n_0)
     samples = []
     for rng in np.random.default_rng(3).spawn(60):
         network, direction, X, y = draw(s, rng)
@@ -161,8 +162,8 @@ def test_spike_simulation(inputs, output, deviation):
         samples.append([measured_spike(b, direction).power, b @ direction])
     expected = [gradient_spike(s).power, s.target.linear]
     z = z_scores(samples, expected)
-    print(f"{inputs} inputs, {output}: z of |b|^2 and <b, beta_*> {np.round(z, 2)}")
-    deviation("gradient.gradient_spike", "n = 400, 60 draws", z, 0, 1)
+    print(f"{inputs} inputs, {output}, n_0 = {s.step_samples}: z of |b|^2 and <b, beta_*> {np.round(z, 2)}")
+    deviation("gradient.gradient_spike", f"n_0 = {s.step_samples}, 60 draws", z, 0, 1)
     assert gradient_spike(s).alignment * np.sqrt(expected[0]) == pytest.approx(s.target.linear)
     assert np.all(np.abs(z) < 4)
 

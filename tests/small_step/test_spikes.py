@@ -66,7 +66,7 @@ def of_config(config):
 def draw(s, rng):
     """A stepped network, its fresh inputs, kappa for them, and the spike."""
     network, direction = initial_network(s, rng), sample_direction(s.d, rng)
-    X, y = sample_batch(s, s.n, direction, rng)
+    X, y = sample_batch(s, s.step_samples, direction, rng)
     (stepped,) = take_steps(network, X, y, s.steps, s.output)
     fresh = sample_inputs(s, s.n, rng)
     kappa = fresh @ stepped.direction / np.linalg.norm(stepped.direction)
