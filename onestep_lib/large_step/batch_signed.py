@@ -316,7 +316,7 @@ def _descend(law: LabelLaw, alpha: float, x: complex) -> complex:
 
 def _newton(law: LabelLaw, alpha: float, x: complex, start: complex) -> complex:
     """The root m of m x + alpha (1 - E q) = 1 next to `start`."""
-    m, tolerance = start, min(max(_ROOT, 4 * np.finfo(float).eps * alpha), _SEEN_ROOT)
+    m, tolerance = start, min(max(_ROOT, 32 * np.finfo(float).eps * alpha), _SEEN_ROOT)
     for _ in range(100):
         q, square = _panel_means(law, m / alpha)
         mean = complex(law.masses[0] @ q)

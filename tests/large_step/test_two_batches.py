@@ -15,7 +15,7 @@ from onestep_lib.experiment import (
     take_steps,
 )
 from onestep_lib.experiment.sweeps import CHUNK, TWO_BATCHES, stored_table, sweep_chunk, sweep_setting
-from onestep_lib.large_step import giant_step, one_step, spike_map, stepped_features
+from onestep_lib.large_step import expected_lengths, giant_step, one_step, spike_map, stepped_features
 from onestep_lib.settings import LOSSES
 from onestep_lib.small_step import exact_spike, finite_staircase, spike_level
 from onestep_lib.spiked_features import BulkCovariance, SpikedModel, spiked_losses
@@ -76,13 +76,23 @@ def known_direction(s):
     shift = rate * np.array([1.0, -1.0])
     along = np.square(1 + 4 * shift * sigma.c2 * s.target.coefficient(2))
     bulk = BulkCovariance(
-        weights=[1.0, 0.0], vv=[0.0, 1.0], vt=[0.0, 0.0], tt=[1.0, 0.0],
+        weights=np.array([1.0, 0.0]),
+        vv=np.array([0.0, 1.0]),
+        vt=np.zeros(2),
+        tt=np.array([1.0, 0.0]),
         scales=np.stack([np.ones(2), along], axis=1),
-    )  # fmt: skip
+    )
     return SpikedModel(
-        activation=sigma, spikes=shift * sigma.c1 * s.target.linear, fractions=[0.5, 0.5], target=s.target,
-        alignment=1.0, noise=s.noise, scales=1.0, row_variance=float(s.rows == "gaussian"), bulk=bulk,
-    )  # fmt: skip
+        activation=sigma,
+        spikes=shift * sigma.c1 * s.target.linear,
+        fractions=[0.5, 0.5],
+        target=s.target,
+        alignment=1.0,
+        noise=s.noise,
+        scales=1.0,
+        row_variance=expected_lengths(s.replace(n_0=2**50)).nu(shift),
+        bulk=bulk,
+    )
 
 
 @pytest.mark.parametrize("activation", ["tanh", "erf", "softplus", "relu"])
@@ -106,7 +116,7 @@ def test_the_map_at_both_ends():
     assert many.alignment == pytest.approx(1, abs=1e-12)
     np.testing.assert_allclose(many.scales, 1, rtol=1e-12)
     # One sample: a direction of its own, and rows as long as its input.
-    assert few.alignment == pytest.approx(1 / np.sqrt(1 + 300 * 1.75), rel=1e-12)
+    assert few.alignment == pytest.approx(1 / np.sqrt(1 + 300 * 2.25), rel=1e-12)
     assert np.all(few.scales > 5)
     powers = [giant_step(s.replace(n_0=n_0, step=20.0)).test for n_0 in (100, 1000, 10_000, 10**6, 10**9)]
     assert np.all(np.diff(powers) < 0)
