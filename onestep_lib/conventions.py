@@ -23,7 +23,8 @@ mei        none                                           with               wit
 
 In cui and ba the readout has entries of order 1/sqrt(N), so that the network's output is of order
 1/sqrt(N) at initialisation (``output="scaled"``); in cui the step is large for eta of order N, in ba and
-moniri for eta of order sqrt(N). The rows of theta in mei have length sqrt(d).
+moniri for eta of order sqrt(N). The rows of theta in mei have length sqrt(d). In cui the gradient's batch has
+its own ratio alpha_0 = n_0/d; left out, it is alpha. The others have one batch size.
 
 Sources: Moniri et al., arXiv 2310.07891, section 2; Cui et al., arXiv 2402.04980, section 2; Ba et al.,
 arXiv 2205.01445, sections 1 and 2; Mei and Montanari, arXiv 1908.05355, section 1.
@@ -95,6 +96,8 @@ class Convention:
         Whether its test loss includes the label noise.
     fixed : dict
         Fields of `Setting` that the paper fixes, beside one update on fresh data.
+    step_samples : str or None
+        The paper's name of the ratio of the gradient's batch; None if that has n samples.
     """
 
     source: str
@@ -106,6 +109,7 @@ class Convention:
     penalised_training: bool
     noisy_test: bool
     fixed: dict[str, Any]
+    step_samples: str | None = None
 
 
 # By name, so that a convention can be pickled.
@@ -133,7 +137,7 @@ CONVENTIONS: dict[str, Convention] = {
     "cui": Convention(
         "Cui et al., arXiv 2402.04980", "alpha", "beta", False,
         _samples_per_neuron, _root_width, False, True,
-        {"output": "scaled", "rows": "spherical"},
+        {"output": "scaled", "rows": "spherical"}, "alpha_0",
     ),
     "ba": Convention(
         "Ba et al., arXiv 2205.01445", "psi1", "psi2", False,
@@ -157,7 +161,7 @@ class PaperProblem:
     convention : str
         A name in `CONVENTIONS`.
     ratios : dict
-        The paper's two ratios by its own names.
+        The paper's two ratios by its own names; a third for a gradient's batch of its own size.
     penalty, step : float or ndarray
     """
 
@@ -189,16 +193,20 @@ def _require(convention: str, setting: Setting) -> Convention:
             raise ValueError(
                 f"{name} must be {wanted!r} in the convention {convention!r}, got {getattr(setting, name)!r}"
             )
+    if rule.step_samples is None and setting.n_0 not in (None, setting.n):
+        raise ValueError(
+            f"n_0 must be None or n = {setting.n} in the convention {convention!r}, got {setting.n_0}"
+        )
     if rule.step_factor is None and np.any(setting.steps):
         raise ValueError(f"step must be 0 in the convention {convention!r}, got {shown(setting.step)}")
     return rule
 
 
 def _ratios(problem: PaperProblem, rule: Convention) -> dict[str, float]:
-    """The two ratios, if these are the ones the paper names."""
-    names = {rule.samples, rule.width}
-    if not isinstance(problem.ratios, Mapping) or set(problem.ratios) != names:
-        wanted = " and ".join(sorted(names))
+    """The ratios, if these are the ones the paper names."""
+    names, optional = {rule.samples, rule.width}, {rule.step_samples} - {None}
+    if not isinstance(problem.ratios, Mapping) or set(problem.ratios) - optional != names:
+        wanted = " and ".join(sorted(names)) + "".join(f" (and {name})" for name in optional)
         raise ValueError(
             f"ratios must be {wanted} in the convention {problem.convention!r}, got {shown(problem.ratios)}"
         )
@@ -232,10 +240,14 @@ def problem_in(convention: str, setting: Setting) -> PaperProblem:
     >>> cui = problem_in("cui", s)
     >>> print(cui.ratios, f"{cui.penalty:.2f} {cui.step:.2f}")  # penalty times n/N, step times sqrt(N)
     {'alpha': 2.0, 'beta': 0.5} 0.40 20.00
+    >>> problem_in("cui", s.replace(n_0=1000)).ratios
+    {'alpha': 2.0, 'beta': 0.5, 'alpha_0': 5.0}
     """
     rule = _require(convention, setting)
     power = -1.0 if rule.inverted else 1.0
     ratios = {rule.samples: (setting.n / setting.d) ** power, rule.width: (setting.N / setting.d) ** power}
+    if rule.step_samples is not None and setting.n_0 is not None:
+        ratios[rule.step_samples] = (setting.n_0 / setting.d) ** power
     factor = 1.0 if rule.step_factor is None else rule.step_factor(setting)
     penalty = setting.ridges * rule.penalty_factor(setting)
     return PaperProblem(convention, ratios, penalty[()], (setting.steps * factor)[()])
@@ -248,7 +260,7 @@ def setting_from(problem: PaperProblem, d: int, **fields: Any) -> Setting:
     ----------
     problem : PaperProblem
     d : int
-        n and N are d times the ratios, rounded to whole numbers.
+        n, N and n_0 are d times the ratios, rounded to whole numbers.
     **fields
         Other fields of `Setting` (activation, target, noise, readout, ...); those the paper fixes may be
         left out.
@@ -256,7 +268,7 @@ def setting_from(problem: PaperProblem, d: int, **fields: Any) -> Setting:
     Raises
     ------
     ValueError
-        For ratios that are not the paper's two, a negative penalty or step, or as in `problem_in`.
+        For ratios that are not the paper's, a negative penalty or step, or as in `problem_in`.
 
     Examples
     --------
@@ -271,8 +283,10 @@ def setting_from(problem: PaperProblem, d: int, **fields: Any) -> Setting:
     penalty, step = check_path("penalty", problem.penalty), check_path("step", problem.step)
     power = -1.0 if rule.inverted else 1.0
     d = check_count("d", d)
-    n, N = (round(d * ratios[name] ** power) for name in (rule.samples, rule.width))
-    bare = Setting(n=n, d=d, N=N, **{**rule.fixed, **fields})
+    sizes = {name: round(d * ratio**power) for name, ratio in ratios.items()}
+    n, N = sizes[rule.samples], sizes[rule.width]
+    own = {"n_0": sizes[rule.step_samples]} if rule.step_samples in sizes else {}
+    bare = Setting(n=n, d=d, N=N, **own, **{**rule.fixed, **fields})
     factor = 1.0 if rule.step_factor is None else rule.step_factor(bare)
     setting = bare.replace(ridge=penalty / rule.penalty_factor(bare), step=step / factor)
     _require(problem.convention, setting)

@@ -16,10 +16,11 @@ The three losses (:eq:`eq-three-losses`) are
 * ``test`` :math:`=\mathbb E(y-f(x))^2` on new data, the label noise included.
 
 The first layer starts at :math:`W_0` with rows :math:`N(0,I_d/d)` (``rows="gaussian"``) or uniform on the
-unit sphere (``"spherical"``), and may take one gradient step of size :math:`\eta` on its own batch,
+unit sphere (``"spherical"``), and may take one gradient step of size :math:`\eta` on its own batch, of
+:math:`n_0` samples (n unless the setting says otherwise),
 
 .. math:: W_1=W_0+\eta\,G,\qquad
-          G=\tfrac1n\big[(a\,r^\top)\circ\sigma'(W_0X^\top)\big]X ,
+          G=\tfrac1{n_0}\big[(a\,r^\top)\circ\sigma'(W_0X^\top)\big]X ,
 
 with the readout :math:`a\sim N(0,I_N/N)` (``readout="gaussian"``), :math:`a_j=\pm1/\sqrt N`
 (``"signs"``), or :math:`a_j=z_j/\sqrt N` with the values z of a
@@ -150,7 +151,7 @@ class Setting:
     Parameters
     ----------
     n, d, N : int
-        Samples per batch, input dimension, hidden width.
+        Samples of the ridge batch, input dimension, hidden width.
     activation : str, callable or Activation
         The activation, see `onestep_lib.activations.ACTIVATIONS`.
     target : sequence of float, str, callable, Target or TwoIndexTarget
@@ -176,6 +177,8 @@ class Setting:
         more than one step is simulated only.
     shared : float
         The inner product of two initial rows, in [0, 1).
+    n_0 : int, optional
+        Samples of the gradient's batch; None: as many as n. With ``fresh=False`` there is one batch.
 
     Raises
     ------
@@ -188,6 +191,8 @@ class Setting:
     >>> s = Setting(n=1000, d=600, N=800, activation="tanh", target=(0, 1), ridge=[0.1, 1])
     >>> s.phi, s.psi, s.shape
     (0.6, 0.75, (2,))
+    >>> s.phi_0, s.replace(n=2000).phi_0, s.replace(n_0=3000).phi_0
+    (0.6, 0.3, 0.2)
     """
 
     n: int
@@ -205,6 +210,7 @@ class Setting:
     fresh: bool
     updates: int | Schedule
     shared: float
+    n_0: int | None
 
     # Written out, so that the arguments may be wide (a name, a callable, a list) and the fields narrow.
     def __init__(
@@ -224,6 +230,7 @@ class Setting:
         fresh: bool = True,
         updates: int | Schedule = 1,
         shared: float = 0.0,
+        n_0: int | None = None,
     ) -> None:
         given = _rows(rows, (check_count("N", N), check_count("d", d)))
         fields = {
@@ -242,14 +249,27 @@ class Setting:
             "fresh": check_flag("fresh", fresh),
             "updates": _updates(updates, n, fresh),
             "shared": _shared(shared, given),
+            "n_0": None if n_0 is None else check_count("n_0", n_0),
         }
+        if not fields["fresh"] and fields["n_0"] not in (None, fields["n"]):
+            raise ValueError(f"n_0 must be None or n = {n} with fresh=False, got {n_0}: there is one batch")
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     @property
     def phi(self) -> float:
-        """The ratio d/n."""
+        """The ratio d/n of the ridge batch."""
         return self.d / self.n
+
+    @property
+    def step_samples(self) -> int:
+        """The samples of the gradient's batch: n_0, or n if that is None."""
+        return self.n if self.n_0 is None else self.n_0
+
+    @property
+    def phi_0(self) -> float:
+        """The ratio d/n_0 of the gradient's batch."""
+        return self.d / self.step_samples
 
     @property
     def psi(self) -> float:

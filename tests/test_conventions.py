@@ -50,6 +50,33 @@ def test_round_trip(convention, paths, deviation):
     np.testing.assert_allclose(again.penalty, problem.penalty, rtol=1e-14)
 
 
+def test_the_gradient_s_batch_of_cui(deviation):
+    setting = setting_for("cui").replace(n_0=200)
+    problem = problem_in("cui", setting)
+    assert problem.ratios == {"alpha": 3.0, "beta": 1.5, "alpha_0": 5.0}
+    back = setting_from(problem, setting.d, activation="tanh", target=(0, 1, 0.5), noise=0.4)
+    assert (back.n, back.n_0, back.N) == (120, 200, 60)
+    assert problem_in("cui", back).ratios == problem.ratios
+    # The penalty belongs to the ridge batch, the step to the width: neither changes.
+    alike = problem_in("cui", setting.replace(n_0=None))
+    assert (problem.penalty, problem.step) == (alike.penalty, alike.step)
+    assert "alpha_0" not in alike.ratios
+    deviation("conventions.setting_from", "round trip", back.phi_0, setting.phi_0)
+    with pytest.raises(TypeError, match="n_0"):
+        setting_from(problem, setting.d, n_0=10)
+
+
+def test_alpha_0_is_cui_s_alone():
+    ratios = {"phi": 0.5, "psi": 0.5, "alpha_0": 5.0}
+    with pytest.raises(ValueError, match="ratios must be phi and psi in the convention 'moniri'"):
+        setting_from(PaperProblem("moniri", ratios, 0.1, 1.0), 40)
+    with pytest.raises(ValueError, match=r"ratios must be alpha and beta \(and alpha_0\)"):
+        setting_from(PaperProblem("cui", {"alpha": 1.0, "alpha_0": 5.0}, 0.1, 1.0), 40)
+    with pytest.raises(ValueError, match="alpha_0 must be > 0"):
+        setting_from(PaperProblem("cui", {"alpha": 1.0, "beta": 1.0, "alpha_0": 0.0}, 0.1, 1.0), 40)
+    assert problem_in("moniri", setting_for("moniri").replace(n_0=120)).ratios.keys() == {"phi", "psi"}
+
+
 def draw(convention):
     rng = np.random.default_rng(7)
     setting = setting_for(convention)
@@ -144,7 +171,9 @@ def back_and_forth(convention, setting):
     """Every function of the module, on a setting that may break the convention's rules."""
     good = problem_in(convention, setting_for(convention))
     ours = random_features(setting_for(convention).replace(step=0.0))
-    fields = {name: getattr(setting, name) for name in ("rows", "inputs", "output", "fresh", "updates")}
+    fields = {
+        name: getattr(setting, name) for name in ("rows", "inputs", "output", "fresh", "updates", "n_0")
+    }
     return {
         "problem_in": lambda: problem_in(convention, setting),
         "setting_from": lambda: setting_from(replace(good, step=setting.step), 40, **fields),
@@ -158,6 +187,8 @@ def back_and_forth(convention, setting):
     ("convention", "change", "message"),
     [
         ("moniri", {"updates": 2}, "updates must be 1 in the convention 'moniri', got 2"),
+        ("moniri", {"n_0": 60}, "n_0 must be None or n = 120 in the convention 'moniri', got 60"),
+        ("ba", {"n_0": 60}, "n_0 must be None or n = 120 in the convention 'ba', got 60"),
         ("moniri", {"fresh": False}, "fresh must be True in the convention 'moniri', got False"),
         ("cui", {"output": "raw"}, "output must be 'scaled' in the convention 'cui', got 'raw'"),
         ("cui", {"rows": "gaussian"}, "rows must be 'spherical' in the convention 'cui', got 'gaussian'"),

@@ -19,6 +19,19 @@ def test_ratios_and_shapes():
     assert s.replace(step=[0.5]).shape == (1,)
 
 
+def test_the_two_batches():
+    s = Setting(**GOOD)
+    assert (s.n_0, s.step_samples, s.phi_0) == (None, 100, 0.6)
+    # As many as n, whatever n becomes.
+    assert s.replace(n=300).phi_0 == 0.2
+    own = s.replace(n_0=30)
+    assert (own.phi, own.step_samples, own.phi_0, own.replace(n=300).phi_0) == (0.6, 30, 2.0, 2.0)
+    assert s.replace(n_0=100) != s
+    assert s.replace(n_0=100, fresh=False).step_samples == s.replace(fresh=False).step_samples == 100
+    with pytest.raises(ValueError, match="n_0 must be None or n = 100 with fresh=False, got 30"):
+        own.replace(fresh=False)
+
+
 def test_names_become_functions():
     s = Setting(**GOOD, activation="relu", target="sin")
     assert isinstance(s.activation, Activation)
@@ -58,6 +71,8 @@ def test_later_changes_of_an_array_do_not_reach_the_setting():
         ({"n": 0}, ValueError, "n must be an integer >= 1, got 0"),
         ({"d": 0}, ValueError, "d must be an integer >= 1, got 0"),
         ({"N": -3}, ValueError, "N must be an integer >= 1, got -3"),
+        ({"n_0": 0}, ValueError, "n_0 must be an integer >= 1, got 0"),
+        ({"n_0": 10.0}, TypeError, r"n_0 must be an integer >= 1, got 10\.0"),
         ({"n": 10.0}, TypeError, r"n must be an integer >= 1, got 10\.0"),
         ({"n": True}, TypeError, "n must be an integer >= 1, got True"),
         ({"n": "10"}, TypeError, "n must be an integer >= 1, got '10'"),

@@ -72,7 +72,7 @@ def step_flops(setting: Setting) -> float:
         return 0.0
     updates = setting.updates
     schedule = updates if isinstance(updates, Schedule) else Schedule([1.0] * updates)
-    sizes = np.array(schedule.sizes(setting.n), dtype=float)
+    sizes = np.array(schedule.sizes(setting.step_samples), dtype=float)
     passes = np.full(sizes.size, 4.0)
     if setting.output == "centred":
         passes[1:] += 4.0 if schedule.batches == "fresh" else 2.0

@@ -199,7 +199,7 @@ class Draws:
     def gradient_batch(self, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The batch of the (first) gradient step, or its first `count` samples where they are more."""
         setting = self.setting
-        count = setting.n if count is None else check_count("count", count)
+        count = setting.step_samples if count is None else check_count("count", count)
         if not setting.fresh:
             X, y = self.ridge_batch
             return X[:count], y[:count]
@@ -208,7 +208,7 @@ class Draws:
 
     def _batches(self, schedule: Schedule) -> Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]:
         """The batches of a schedule, the same at every call; fresh ones are drawn one by one."""
-        sizes = schedule.sizes(self.setting.n)
+        sizes = schedule.sizes(self.setting.step_samples)
         if schedule.batches == "same":
             X, y = self.gradient_batch(max(sizes))
             parts = {size: (X[:size], y[:size]) for size in sizes}

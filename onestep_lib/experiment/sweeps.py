@@ -1,15 +1,17 @@
-r"""Long simulations whose results are stored: the one-curve table, and where the theory stops.
+r"""Long simulations whose results are stored: the one-curve table, two batch sizes, where the theory stops.
 
 .. code-block:: console
 
    python -m onestep_lib.experiment.sweeps one-curve onestep_lib/datasets/one_curve.json
+   python -m onestep_lib.experiment.sweeps two-batches onestep_lib/datasets/two_batches.json
    python -m onestep_lib.experiment.sweeps beyond onestep_lib/datasets/beyond.json
 
 simulate the true network (`onestep_lib.simulate`) at step 0 and over the step sizes of a case's
-``exponents``, :math:`\log\eta/\log n`, for every case of `ONE_CURVE` (what the theory covers) and `BEYOND`
-(inputs that are not Gaussian, one batch used twice, several steps), and write means and standard errors. A
-case runs in chunks of ten repeats; finished chunks are kept in `onestep_lib.cache_folder`, so that a killed
-run goes on where it stopped, as long as the library was not edited. Chunk k of a case draws from
+``exponents``, :math:`\log\eta/\log n`, for every case of `ONE_CURVE` and `TWO_BATCHES` (what the theory
+covers; in the second the gradient's batch has from a fifth to ten times the samples of the ridge batch) and
+`BEYOND` (inputs that are not Gaussian, one batch used twice, several steps), and write means and standard
+errors. A case runs in chunks of ten repeats; finished chunks are kept in `onestep_lib.cache_folder`, so that
+a killed run goes on where it stopped, as long as the library was not edited. Chunk k of a case draws from
 ``numpy.random.default_rng([seed, k])`` and can be repeated alone (`sweep_chunk`).
 
 Changes are differences to step 0 repeat by repeat, which share their draws. The theory beside a case of
@@ -51,6 +53,7 @@ __all__ = [
     "CHUNK",
     "ONE_CURVE",
     "SWEEPS",
+    "TWO_BATCHES",
     "stored_table",
     "sweep_chunk",
     "sweep_row",
@@ -78,6 +81,42 @@ ONE_CURVE: dict[str, dict[str, Any]] = {
     "relu-1600": {**_LARGE, **_RELU, "repeats": 60, "seed": 16},
 }
 """The cases of the one-curve table: fields of `onestep_lib.Setting`, repeats and seed."""
+
+
+def _to_giant(n: int, fraction: float) -> dict[str, Any]:
+    """Sizes, with steps from 0.15 to 3 times sqrt(N), and a gradient's batch of so many n."""
+    steps = np.array([0.15, 0.4, 1.0, 1.6, 3.0]) * np.sqrt(0.75 * n)
+    exponents = tuple((np.log(steps) / np.log(n)).round(4).tolist())
+    sizes = {"n": n, "d": n // 2, "N": 3 * n // 4, "n_0": round(fraction * n), "exponents": exponents}
+    return {**sizes, "noise": 0.3, "ridge": 0.1, "repeats": 150}
+
+
+_SIN = {"activation": "tanh", "target": "sin"}
+_RELU_SIN = {"activation": "centred relu", "target": "sin"}
+_RELU_12 = {"activation": "centred relu", "target": _HE12}
+_SIGNS = {"readout": "signs"}
+TWO_BATCHES: dict[str, dict[str, Any]] = {
+    "tanh, 0.2": {**_to_giant(800, 0.2), **_SIN, "seed": 41},
+    "tanh, 0.5, signs": {**_to_giant(800, 0.5), **_SIN, **_SIGNS, "seed": 42},
+    "tanh, 1": {**_to_giant(800, 1), **_SIN, "seed": 43},
+    "tanh, 2, signs": {**_to_giant(800, 2), **_SIN, **_SIGNS, "seed": 44},
+    "tanh, 5": {**_to_giant(800, 5), **_SIN, "seed": 45},
+    "tanh, 10, signs": {**_to_giant(800, 10), **_SIN, **_SIGNS, "seed": 46},
+    "relu, 0.2, signs": {**_to_giant(800, 0.2), **_RELU_SIN, **_SIGNS, "seed": 51},
+    "relu, 0.5": {**_to_giant(800, 0.5), **_RELU_12, "seed": 52},
+    "relu, 1, signs": {**_to_giant(800, 1), **_RELU_12, **_SIGNS, "seed": 53},
+    "relu, 2": {**_to_giant(800, 2), **_RELU_12, "seed": 54},
+    "relu, 5, signs": {**_to_giant(800, 5), **_RELU_12, **_SIGNS, "seed": 55},
+    "relu, 10": {**_to_giant(800, 10), **_RELU_12, "seed": 56},
+    "few and heavy, d = 200": {**_to_giant(400, 0.2), **_RELU_12, **_SIGNS, "seed": 61},
+    "few and heavy, d = 400": {**_to_giant(800, 0.2), **_RELU_12, **_SIGNS, "repeats": 120, "seed": 62},
+    "few and heavy, d = 800": {**_to_giant(1600, 0.2), **_RELU_12, **_SIGNS, "repeats": 40, "seed": 63},
+}
+"""The cases of two batch sizes, by activation and n_0/n.
+
+The last three are far from the limit: on few samples, unbounded labels leave the bulk of the rows in few
+directions.
+"""
 _BESIDE = {**_SMALL, **_RELU, "exponents": _FEW, "repeats": 60}
 _DIGITS = {**_BESIDE, "n": 80, "d": 40, "N": 60, "repeats": 400}
 BEYOND: dict[str, dict[str, Any]] = {
@@ -94,7 +133,7 @@ BEYOND: dict[str, dict[str, Any]] = {
     "four steps": {**_BESIDE, "updates": 4, "seed": 31},
 }
 """The cases beside the theory: one assumption is given up in each."""
-SWEEPS = {"one-curve": ONE_CURVE, "beyond": BEYOND}
+SWEEPS = {"one-curve": ONE_CURVE, "two-batches": TWO_BATCHES, "beyond": BEYOND}
 """The sweeps by name."""
 
 
@@ -182,7 +221,7 @@ def stored_table(sweep: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    sweep : {"one-curve", "beyond"}
+    sweep : {"one-curve", "two-batches", "beyond"}
 
     Examples
     --------

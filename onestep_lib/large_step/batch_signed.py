@@ -1,6 +1,6 @@
 r"""The spectrum of the signed batch matrix, which tilts the weights when c_2 != 0.
 
-On a batch of n samples one gradient step builds two d by d matrices,
+On its batch of n samples (the :math:`n_0` of a setting) one gradient step builds two d by d matrices,
 
 .. math:: \hat H=\frac1n\sum_iy_ix_ix_i^\top,\qquad H=\frac1n\sum_iy_i^2x_ix_i^\top .
 
@@ -91,6 +91,8 @@ _ROUNDED = 1e-15
 # Of the bulk, a bin holds shares of v and theta a few times its share of the trace.
 _ISOLATED = 100.0
 _MOMENTS = 1e-4
+# Newton's method ends at the rounding of n/d (1 - E q), unless that would be seen.
+_ROOT, _SEEN_ROOT = 1e-12, 1e-8
 # The rows of the bins' masses that are weights, and how far below 0 rounding may leave them.
 _WEIGHTS, _NEGATIVE = [0, 1, 3], 1e-6
 
@@ -109,7 +111,7 @@ def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectru
     noise : float
         Standard deviation of the label noise.
     alpha : float
-        n/d of the gradient batch.
+        n/d of the gradient's batch (:math:`n_0/d` where the ridge batch has another size).
 
     Returns
     -------
@@ -314,7 +316,7 @@ def _descend(law: LabelLaw, alpha: float, x: complex) -> complex:
 
 def _newton(law: LabelLaw, alpha: float, x: complex, start: complex) -> complex:
     """The root m of m x + alpha (1 - E q) = 1 next to `start`."""
-    m = start
+    m, tolerance = start, min(max(_ROOT, 32 * np.finfo(float).eps * alpha), _SEEN_ROOT)
     for _ in range(100):
         q, square = _panel_means(law, m / alpha)
         mean = complex(law.masses[0] @ q)
@@ -325,7 +327,7 @@ def _newton(law: LabelLaw, alpha: float, x: complex, start: complex) -> complex:
         while (m - change).imag <= 0 < m.imag:
             change /= 2
         m = m - change
-        if abs(change) <= 1e-12 * abs(m):
+        if abs(change) <= tolerance * abs(m):
             return m
     raise ConvergenceError("signed_spectrum", abs(change / m), {"x": x, "alpha": alpha})
 

@@ -124,7 +124,7 @@ def squared_resolvents(target: Target, noise: float, alpha: float, x: np.ndarray
         With :math:`c_{*,1}` or a second moment that is not 0.
     noise : float
     alpha : float
-        n/d of the gradient batch.
+        n/d of the gradient's batch (:math:`n_0/d` where the ridge batch has another size).
     x : ndarray, shape (J,)
 
     Raises

@@ -6,10 +6,11 @@ v plus a bulk,
 .. math:: w=u(z)\,v+b,\qquad u(z)=\frac{\eta c_1\sqrt B}{\sqrt N}z,\qquad b\sim N(0,\Sigma(z)/d),
 
 .. math:: \Sigma(z)=(I+t\hat H)^2+e\,H,\qquad t=\frac{\eta\,c'_2z}{\sqrt N},\qquad
-          e=\frac{\eta^2z^2}N\,\frac{\mathrm{Var}(\sigma')-c_2'^2}\alpha,
+          e=\frac{\eta^2z^2}N\,\frac{\mathrm{Var}(\sigma')-c_2'^2}{\alpha_0},
 
-with :math:`c'_2=\mathbb E[\zeta\sigma'(\zeta)]=2c_2`, :math:`B=c_{*,1}^2+\bar y^2/\alpha` and the batch
-matrices of :mod:`onestep_lib.large_step.batch_squared` and :mod:`onestep_lib.large_step.batch_signed`.
+with :math:`c'_2=\mathbb E[\zeta\sigma'(\zeta)]=2c_2`, :math:`\alpha_0=n_0/d` of the gradient's batch,
+:math:`B=c_{*,1}^2+\bar y^2/\alpha_0` and the batch matrices of
+:mod:`onestep_lib.large_step.batch_squared` and :mod:`onestep_lib.large_step.batch_signed`.
 Given its readout the network is therefore a spiked-random-features model
 (:mod:`onestep_lib.spiked_features.losses`) with a vocabulary of spikes, one a value of z. A Gaussian
 readout is a vocabulary only up to a quadrature in z; the mean part of the fit is kernel ridge with the
@@ -101,8 +102,8 @@ def stepped_vocabulary(setting: Setting, step: float, count: int | None = None) 
     count : int, optional
         Readout nodes a half line; by default :math:`8+\lceil g\rceil` for an odd activation,
         :math:`8+\lceil2g/3\rceil` otherwise (both signs of z are nodes), at most 20, where g is the
-        larger of u_1 and :math:`\frac\eta{\sqrt N}\sqrt{\mathrm{Var}(\sigma')\,\bar y^2/\alpha}`, the growth
-        of the spike and of the bulk with z. Signs and vocabularies are their own nodes.
+        larger of u_1 and :math:`\frac\eta{\sqrt N}\sqrt{\mathrm{Var}(\sigma')\,\bar y^2/\alpha_0}`, the
+        growth of the spike and of the bulk with z. Signs and vocabularies are their own nodes.
 
     Examples
     --------

@@ -9,7 +9,8 @@ Off the spike direction a row becomes :math:`b=w+\delta g`, :math:`\delta=\eta z
 
 with the mean :math:`\bar q` and (d/2 times) the covariance :math:`\mathcal C` of
 :math:`q=(|w|^2,2w\cdot g,|g|^2)` over the rows w at a fixed batch. Every entry is closed, in the limit of
-large n and d at :math:`\phi=d/n`; at finite size it is off by O(1/n) + O(1/d).
+large n and d at :math:`\phi=d/n`, n the samples of the gradient's batch (:math:`n_0` of a setting); at finite
+size it is off by O(1/n) + O(1/d).
 
 **Derivation.** Let :math:`\xi_i=w\cdot x_i` and :math:`x_i^\perp` the part of :math:`x_i` across w. Then
 
@@ -99,7 +100,7 @@ def expected_lengths(setting: Setting) -> RowLengths:
     Parameters
     ----------
     setting : Setting
-        Its activation, target (also with a mean), noise, rows and d/n matter.
+        Its activation, target (also with a mean), noise, rows and d/n_0 matter.
 
     Raises
     ------
@@ -119,7 +120,7 @@ def expected_lengths(setting: Setting) -> RowLengths:
     check_instance("setting", setting, Setting)
     setting.require_independent_rows()
     gaussian = setting.rows == "gaussian"
-    return _lengths(setting.activation, setting.single_index(), setting.noise, setting.phi, gaussian)
+    return _lengths(setting.activation, setting.single_index(), setting.noise, setting.phi_0, gaussian)
 
 
 @lru_cache(maxsize=32)

@@ -3,28 +3,29 @@ r"""The giant step: from a network after one step of size :math:`\eta=\tilde\eta
 With a readout of signs :math:`a_j=s_j/\sqrt N` (or of any values :math:`s_j` of a vocabulary), one step of
 size eta changes every row by an amount of order one,
 
-.. math:: w_j=w_j^0+\tilde\eta\,s_j\frac1n\sum_iy_i\,\sigma'(w_j^0\cdot x_i)\,x_i,\qquad
+.. math:: w_j=w_j^0+\tilde\eta\,s_j\frac1{n_0}\sum_iy_i\,\sigma'(w_j^0\cdot x_i)\,x_i,\qquad
           \tilde\eta=\eta/\sqrt N
 
-(the residual is y for ``output="centred"``, and in the limit for ``"scaled"``). Split :math:`\sigma'` into
-its mean :math:`c_1`, its linear part :math:`c'_2\,(w\cdot x)`,
+(the residual is y for ``output="centred"``, and in the limit for ``"scaled"``; the sum runs over the
+gradient's own batch of :math:`n_0` samples, and the ridge batch enters the losses only). Split
+:math:`\sigma'` into its mean :math:`c_1`, its linear part :math:`c'_2\,(w\cdot x)`,
 :math:`c'_2=\mathbb E[\zeta\sigma'(\zeta)]=2c_2`, and the rest. The mean moves all rows along
-:math:`\hat g=\frac1n\sum_iy_ix_i`: spikes :math:`u_j=s_jr` along :math:`v=\hat g/|\hat g|`,
+:math:`\hat g=\frac1{n_0}\sum_iy_ix_i`: spikes :math:`u_j=s_jr` along :math:`v=\hat g/|\hat g|`,
 
 .. math:: r=\tilde\eta\,c_1\sqrt B,\qquad \gamma=v\cdot\theta=\frac{b_1}{\sqrt B},\qquad
-          B=b_1^2+\frac{\bar y^2}\alpha ,
+          B=b_1^2+\frac{\bar y^2}{\alpha_0} ,
 
-with :math:`\alpha=n/d`, :math:`b_1=c_{*,1}`, :math:`\bar y^2=\mathbb Ey^2`, :math:`b_0=\mathbb Ey`. The
+with :math:`\alpha_0=n_0/d`, :math:`b_1=c_{*,1}`, :math:`\bar y^2=\mathbb Ey^2`, :math:`b_0=\mathbb Ey`. The
 rest widens the bulk,
 
 .. math:: |w_j|^2\to c_\pm^2=(1\pm\tilde\eta c'_2b_0)^2
-          +\tilde\eta^2\,\mathrm{Var}(\sigma')\,\frac{\bar y^2}\alpha
+          +\tilde\eta^2\,\mathrm{Var}(\sigma')\,\frac{\bar y^2}{\alpha_0}
 
 (derived in the chapter on spiked random features; Cui et al., arXiv 2402.04980, have the same map in their
 normalisation). In full, a bulk row has the covariance
 
 .. math:: \Sigma_\pm/d,\quad\Sigma_\pm=(I\pm\tilde\eta c'_2\hat H)^2+eH,\qquad
-          e=\tilde\eta^2\,\frac{\mathrm{Var}(\sigma')-c_2'^2}\alpha,
+          e=\tilde\eta^2\,\frac{\mathrm{Var}(\sigma')-c_2'^2}{\alpha_0},
 
 with the batch matrices :math:`\hat H` and H of :mod:`onestep_lib.large_step.batch_signed`; for :math:`c_2=0`
 :mod:`onestep_lib.large_step.batch_squared` has it in closed form.

@@ -4,7 +4,9 @@ The gradient of :mod:`onestep_lib.experiment.steps` is close to rank one,
 
 .. math:: G=c_1\,a\,b^\top+\text{small},\qquad b=\tfrac1nX^\top r ,
 
-with r the residual of the setting's ``output``. Its direction b mixes signal and noise. With
+with r the residual of the setting's ``output``. **On this page n counts the samples of the gradient's batch
+and** :math:`\phi=d/n`: the :math:`n_0` and :math:`\phi_0` of a `Setting` whose two batches differ. Nothing
+here depends on the ridge batch. The direction b mixes signal and noise. With
 :math:`c_*^2=\sum_{k\ge1}k!\,c_{*,k}^2` and E f_0^2 = 0 for a centred or scaled network, E sigma^2 for a raw
 one,
 
@@ -259,7 +261,7 @@ def gradient_of(setting: Setting) -> Gradient:
     check_instance("setting", setting, Setting)
     # With c_0 != 0 the power of a raw output is the mean over readouts.
     raw = setting.activation.second_moment if setting.output == "raw" else 0.0
-    return Gradient(setting.activation, label_moments(setting.target, setting.noise), setting.phi, raw)
+    return Gradient(setting.activation, label_moments(setting.target, setting.noise), setting.phi_0, raw)
 
 
 def gradient_spike(setting: Setting) -> Spike:
@@ -399,8 +401,8 @@ def second_direction(setting: Setting) -> SecondDirection:
     if setting.output != "centred":
         raise ValueError(f"output must be 'centred' for the second direction, got {setting.output!r}")
     slope, variance = setting.activation.c1, setting.activation.slope_variance
-    along_target = slope**2 * (1 + setting.phi) + setting.phi * variance
-    along_b = along_target + slope**2 * setting.phi * spike.alignment**2
+    along_target = slope**2 * (1 + setting.phi_0) + setting.phi_0 * variance
+    along_b = along_target + slope**2 * setting.phi_0 * spike.alignment**2
     reach = setting.steps * setting.readout_power
     shares = (1 - reach * rate for rate in (along_b, along_target))
     return SecondDirection(*map(plain, shares))
@@ -424,7 +426,7 @@ def label_direction_error(setting: Setting) -> float:
     check_instance("setting", setting, Setting)
     if setting.output != "raw":
         return 0.0
-    missed = setting.activation.c1**2 + setting.phi * gradient_of(setting).output_power
+    missed = setting.activation.c1**2 + setting.phi_0 * gradient_of(setting).output_power
     return float(np.sqrt(missed / gradient_spike(setting).power))
 
 

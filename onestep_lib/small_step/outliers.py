@@ -10,7 +10,8 @@ The ordered eigenvalues of :math:`-P^\top\operatorname{diag}(t)P/(1+\tau)` fall 
 outlier is one bracketed crossing of 1: a sign change of an ordered eigenvalue of M, which a diagonal
 congruence does not move.
 
-The resolvent there is that of :mod:`onestep_lib.no_step.edges`.
+The resolvent there is that of :mod:`onestep_lib.no_step.edges`, of the batch of n samples on which F is taken
+(k = n/N); the gradient's batch, if it has another size, enters through the spike in P.
 """
 
 from __future__ import annotations

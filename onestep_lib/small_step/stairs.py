@@ -6,8 +6,12 @@ Ridge regression on F_l (:mod:`onestep_lib.small_step.spikes`) has, by Woodbury'
           \Delta=\lambda\,\hat b^\top M^{-1}\hat b,\quad \hat b=P^\top(t\circ s),\quad
           s_q=\sqrt{q!}\,c_{*,q}\,\rho^q\ (q\ge1),
 
-with P, t and M of :mod:`onestep_lib.small_step.spikes` and rho the cosine of b and beta_*; s_0 = 0. The
-step size eta enters through P alone, so that this is the loss of F_l as a function of eta, at any eta
+with P, t and M of :mod:`onestep_lib.small_step.spikes` and rho the cosine of b and beta_*; s_0 = 0. The two
+batches part here: k = n/N, m_1 and m_2 belong to the ridge batch, while rho, the length of b in P and the
+widening q come from the gradient's, through :math:`d/n_0` alone. As :math:`n_0` grows rho goes to 1 and q to
+0, and the gains rise to those of a known direction.
+
+The step size eta enters through P alone, so that this is the loss of F_l as a function of eta, at any eta
 (`finite_staircase`; not in the papers). F_l stands for the network's features only while eta is small
 against sqrt(n). When all its spikes are large, eta drops out: Delta has risen to the level Delta_l, which
 depends on the powers kappa^k, k <= l, with c_k != 0 (`staircase`),

@@ -2,8 +2,9 @@ r"""The spectrum of the weights after one step: edge, threshold, outlier and ove
 
 The step adds :math:`\eta c_1ab^\top` to W_0 (:mod:`onestep_lib.small_step.gradient`), whose bulk it leaves
 as it is. A raw network also subtracts its own linear part: b contains :math:`-c_1W_0^\top a`, which is
-correlated with W_0. With c = N/d, :math:`\theta^2=\eta^2c_1^2B|a|^2`, kap = eta c_1^2 for a raw network
-and 0 otherwise, and :math:`T=\theta^2-\text{kap}(2-\text{kap})`, the weights W_1 have the singular value
+correlated with W_0. B is that of the gradient's batch; the ridge batch plays no part. With c = N/d,
+:math:`\theta^2=\eta^2c_1^2B|a|^2`, kap = eta c_1^2 for a raw network and 0 otherwise, and
+:math:`T=\theta^2-\text{kap}(2-\text{kap})`, the weights W_1 have the singular value
 
 .. math:: s=\sqrt{(1+T)(c+T)/T}\quad\text{above the edge }1+\sqrt c,\ \text{iff }T>\sqrt c ,
 

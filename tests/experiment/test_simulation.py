@@ -103,6 +103,33 @@ def test_the_step_uses_its_own_batch():
     assert np.abs(np.corrcoef(X.ravel(), seen[0][1].ravel())[0, 1]) < 0.2
 
 
+def test_the_gradient_s_batch_may_have_its_own_size():
+    """Only the gradient's batch changes, and it is the first stream's: by hand from the streams."""
+    s = SMALL.replace(step=2.0, n_0=300)
+    children = rng().spawn(6)
+    direction, network = sample_direction(s.d, children[0]), initial_network(s, children[1])
+    X, y = sample_batch(s, 300, direction, children[2])
+    draws, equal = Draws(s, rng()), Draws(SMALL.replace(step=2.0), rng())
+    (stepped,) = draws.networks()
+    np.testing.assert_allclose(stepped.weights, gradient_step(network, X, y, 2.0).weights, rtol=1e-12)
+    np.testing.assert_array_equal(stepped.initial.weights, next(equal.networks()).initial.weights)
+    for own, other in zip(draws.ridge_batch, equal.ridge_batch, strict=True):
+        assert own.shape[0] == s.n
+        np.testing.assert_array_equal(own, other)
+
+
+@pytest.mark.parametrize("updates", [1, 3])
+def test_two_batches_of_one_size_are_the_default(updates):
+    s = SMALL.replace(step=[0.0, 2.0], updates=updates)
+    np.testing.assert_array_equal(
+        simulate(s, rng(), repeats=2).draws, simulate(s.replace(n_0=s.n), rng(), repeats=2).draws
+    )
+    # Without a step the gradient's batch is not drawn.
+    more = simulate(s.replace(n_0=70), rng(), repeats=2).draws
+    np.testing.assert_array_equal(more[:, :, 0], simulate(s, rng(), repeats=2).draws[:, :, 0])
+    assert np.all(more[:, :, 1] != simulate(s, rng(), repeats=2).draws[:, :, 1])
+
+
 def test_standard_errors_are_those_of_the_repeats():
     losses = simulate(SMALL.replace(ridge=[0.1, 1]), rng(), repeats=6)
     for k, kind in enumerate(KINDS):

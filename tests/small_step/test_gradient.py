@@ -1,6 +1,7 @@
 """The step: its rank-one part, the direction of the spike, and the spectrum of the weights."""
 
 import json
+import operator
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +22,18 @@ from onestep_lib.experiment import (
     sample_direction,
     take_steps,
 )
+from onestep_lib.large_step import expected_lengths, spike_strength
 from onestep_lib.small_step import (
     Spike,
+    direction_floor,
     exact_spike,
+    gradient_of,
     gradient_spike,
     label_direction_error,
     label_moments,
     second_direction,
+    spike_constant,
+    spike_norms,
     weight_spectrum,
 )
 
@@ -52,7 +58,7 @@ def of_entry(entry, **changes):
 
 def draw(s, rng):
     network, direction = initial_network(s, rng), sample_direction(s.d, rng)
-    X, y = sample_batch(s, s.n, direction, rng)
+    X, y = sample_batch(s, s.step_samples, direction, rng)
     return network, direction, X, y
 
 
@@ -74,6 +80,54 @@ def test_label_moments_of_batches_whose_target_has_a_mean(deviation):
     expected = [found.square, found.direction_power(s.phi), found.alignment(s.phi)]
     deviation("gradient.label_moments", "batches", np.mean(samples, axis=0), expected)
     assert np.all(np.abs(z_scores(samples, expected)) < 4)
+
+
+LIMITS = {
+    "gradient_of": gradient_of, "gradient_spike": gradient_spike, "exact_spike": exact_spike,
+    "second_direction": second_direction, "direction_floor": direction_floor,
+    "label_direction_error": lambda s: label_direction_error(s.replace(output="raw")),
+    "weight_spectrum": weight_spectrum,
+    "raw weight_spectrum": lambda s: weight_spectrum(s.replace(output="raw")),
+    "spike_constant": spike_constant, "spike_norms": lambda s: spike_norms(s, 3),
+    "expected_lengths": expected_lengths, "spike_strength": lambda s: spike_strength(s, 5.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_limits_of_the_step_know_the_gradient_s_batch_alone(limit):
+    s = Setting(n=900, d=400, N=700, activation="softplus", target=(0, 1, 0.5), noise=0.3, step=[1.0, 3.0])
+    found, alone = (LIMITS[limit](case) for case in (s.replace(n_0=300), s.replace(n=300)))
+    equal = np.array_equal if isinstance(found, np.ndarray) else operator.eq
+    assert equal(found, alone)
+    assert not equal(found, LIMITS[limit](s))
+    assert equal(LIMITS[limit](s), LIMITS[limit](s.replace(n_0=900)))
+
+
+@pytest.mark.parametrize("output", ["centred", "raw"])
+def test_endless_samples_make_the_population_s_gradient(output, deviation):
+    s = Setting(n=40, d=40, N=30, target=(0, 1, 0.5), noise=2.0, output=output, n_0=2**50)
+    spike = gradient_spike(s)
+    # E[x y] = c_{*,1} beta_*; a raw network subtracts c_1 W_0^T a, of length c_1 and across beta_*.
+    own = s.activation.c1**2 if output == "raw" else 0.0
+    expected = [1 + own, 1 / np.sqrt(1 + own)]
+    assert [spike.power, spike.alignment] == pytest.approx(expected, rel=1e-12)
+    deviation("gradient.gradient_spike", "population gradient", [spike.power, spike.alignment], expected)
+    if output == "centred":
+        assert exact_spike(s).widening == pytest.approx(0, abs=1e-12)
+
+
+def test_noise_is_averaged_by_the_gradient_s_batch():
+    rows = []
+    for n_0 in (500, 5000, 50_000):
+        s = Setting(n=60, d=50, N=40, target="sin", noise=2.0, n_0=n_0)
+        found = []
+        for rng in np.random.default_rng(2).spawn(12):
+            network, direction, X, y = draw(s, rng)
+            found.append(measured_spike(gradient_direction(network, X, y), direction).alignment)
+        rows.append(z_scores(found, gradient_spike(s).alignment))
+        assert np.mean(found) == pytest.approx(gradient_spike(s).alignment, abs=0.02)
+    print(f"gamma measured against its limit, n_0/d = 10, 100, 1000: z {np.round(rows, 2)}")
+    assert 1 - np.mean(found) < 0.01
 
 
 def test_label_moments_without_labels_or_noise():
@@ -130,13 +184,22 @@ def test_weight_spectrum_of_a_path_and_without_slope():
 
 
 @pytest.mark.parametrize(
-    ("output", "activation", "step"),
-    [("centred", "tanh", 2.5), ("centred", "softplus", 4.0), ("scaled", "relu", 4.0), ("raw", "tanh", 2.3)],
+    ("output", "activation", "step", "n_0"),
+    [
+        ("centred", "tanh", 2.5, None),
+        ("centred", "softplus", 4.0, None),
+        ("scaled", "relu", 4.0, None),
+        ("raw", "tanh", 2.3, None),
+        ("centred", "tanh", 2.5, 200),
+        ("centred", "tanh", 3.5, 5000),
+        ("raw", "tanh", 2.5, 400),
+    ],
 )
-def test_weight_spectrum_simulation(output, activation, step, deviation):
+def test_weight_spectrum_simulation(output, activation, step, n_0, deviation):
     s = Setting(
-        n=1000, d=500, N=600, activation=activation, target=(0, 1, 0.3), noise=0.4, step=step, output=output
-    )
+        n=1000, d=500, N=600, activation=activation, target=(0, 1, 0.3), noise=0.4, step=step, output=output,
+        n_0=n_0,
+    )  # fmt: skip
     samples = []
     for rng in np.random.default_rng(11).spawn(16):
         network, direction, X, y = draw(s, rng)
@@ -145,15 +208,17 @@ def test_weight_spectrum_simulation(output, activation, step, deviation):
         samples.append([found.outlier, found.readout, found.direction, found.target])
     theory = weight_spectrum(s)
     z = z_scores(samples, [theory.outlier, theory.readout, theory.direction, theory.target])
-    print(f"{output} {activation}: z of outlier, overlaps with a, b, beta_* {np.round(z, 2)}")
+    case = f"{output} {activation}, n_0 = {s.step_samples}"
+    print(f"{case}: z of outlier, overlaps with a, b, beta_* {np.round(z, 2)}")
     deviation("weights.weight_spectrum", "n = 1000, 16 draws", z, 0, 1)
     assert np.all(np.abs(z) < 4)
 
 
 @pytest.mark.parametrize("inputs", ["gaussian", "spherical"])
 @pytest.mark.parametrize("output", ["centred", "raw"])
-def test_spike_simulation(inputs, output, deviation):
-    s = Setting(n=400, d=200, N=300, target=(0, 1, 0.5), noise=0.4, inputs=inputs, output=output)
+@pytest.mark.parametrize("n_0", [None, 80, 2000])
+def test_spike_simulation(inputs, output, n_0, deviation):
+    s = Setting(n=400, d=200, N=300, target=(0, 1, 0.5), noise=0.4, inputs=inputs, output=output, n_0=n_0)
     samples = []
     for rng in np.random.default_rng(3).spawn(60):
         network, direction, X, y = draw(s, rng)
@@ -161,8 +226,8 @@ def test_spike_simulation(inputs, output, deviation):
         samples.append([measured_spike(b, direction).power, b @ direction])
     expected = [gradient_spike(s).power, s.target.linear]
     z = z_scores(samples, expected)
-    print(f"{inputs} inputs, {output}: z of |b|^2 and <b, beta_*> {np.round(z, 2)}")
-    deviation("gradient.gradient_spike", "n = 400, 60 draws", z, 0, 1)
+    print(f"{inputs} inputs, {output}, n_0 = {s.step_samples}: z of |b|^2 and <b, beta_*> {np.round(z, 2)}")
+    deviation("gradient.gradient_spike", f"n_0 = {s.step_samples}, 60 draws", z, 0, 1)
     assert gradient_spike(s).alignment * np.sqrt(expected[0]) == pytest.approx(s.target.linear)
     assert np.all(np.abs(z) < 4)
 

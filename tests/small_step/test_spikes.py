@@ -66,7 +66,7 @@ def of_config(config):
 def draw(s, rng):
     """A stepped network, its fresh inputs, kappa for them, and the spike."""
     network, direction = initial_network(s, rng), sample_direction(s.d, rng)
-    X, y = sample_batch(s, s.n, direction, rng)
+    X, y = sample_batch(s, s.step_samples, direction, rng)
     (stepped,) = take_steps(network, X, y, s.steps, s.output)
     fresh = sample_inputs(s, s.n, rng)
     kappa = fresh @ stepped.direction / np.linalg.norm(stepped.direction)
@@ -183,6 +183,8 @@ def test_spike_norms_simulation(readout, deviation):
         ({"activation": "relu", "rows": "spherical", "step": 15.0}, 2),
         ({"activation": "softplus", "step": 10.0}, 2),
         ({"activation": "tanh", "step": 3.0, "readout": "signs"}, 3),
+        ({"activation": "softplus", "step": 6.0, "n_0": 140}, 2),
+        ({"activation": "softplus", "step": 10.0, "n_0": 4200}, 2),
     ],
 )
 def test_outliers_simulation(changes, level, deviation):

@@ -208,6 +208,22 @@ def test_the_papers_closed_forms(deviation):
     expected = 4 * 0.5 * pure / (3 * gradient_spike(s).power ** 2)
     assert second.objective == pytest.approx(expected, rel=1e-12)
     deviation("stairs.first_stairs", "closed form of Moniri et al.", second.objective, expected)
+    # With two batch sizes B, that of the gradient's batch, is all that changes.
+    for n_0 in (90, 9000):
+        own = s.replace(n_0=n_0)
+        _, second = first_stairs(own)
+        B = 1 + own.phi_0 * (s.target.power + s.noise**2)
+        found, expected = second.objective, 4 * 0.5 * pure / (3 * B**2)
+        assert found == pytest.approx(expected, rel=1e-12)
+        deviation("stairs.first_stairs", "closed form of Moniri et al.", found, expected)
+
+
+def test_endless_samples_of_the_step_are_a_known_direction(deviation):
+    s = Setting(n=900, d=500, N=700, activation="softplus", n_0=2**50, **COMMON)
+    for level in (1, 2, 3):
+        found, known = both(staircase_gain(s, level)), both(staircase_gain(s, level, Spike(1.0, 1.0)))
+        np.testing.assert_allclose(found, known, rtol=1e-10)
+        deviation("stairs.staircase_gain", "a known direction", found, known)
 
 
 def test_odd_activations_gain_nothing_at_even_levels():
@@ -289,17 +305,19 @@ def simulated(s, level, draws, directions, rng):
     return np.array(means)
 
 
-def test_gains_simulation(deviation):
-    s = Setting(n=400, d=240, N=320, activation="softplus", step=[2.0, 8.0], **COMMON)
+@pytest.mark.parametrize("n_0", [None, 80, 4000])
+def test_gains_simulation(n_0, deviation):
+    s = Setting(n=400, d=240, N=320, activation="softplus", step=[2.0, 8.0], n_0=n_0, **COMMON)
     draws = simulated(s, 2, 12, 48, np.random.default_rng(1))
     expected = theory(s, 2)
     error = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
     z = (draws.mean(axis=0) - expected) / error
-    print(f"n = 400, levels 1, 2 and steps {s.step}: z of objective {z[0].round(2)}, of test {z[1].round(2)}")
+    print(f"n = 400, n_0 = {s.step_samples}, levels 1, 2 and steps {s.step}:", end=" ")
+    print(f"z of objective {z[0].round(2)}, of test {z[1].round(2)}")
     assert np.all(error < 0.04 * expected)
     # At this n the gains are off by about 10/n (next test); the error here is of the same size.
     assert np.all(np.abs(draws.mean(axis=0) - expected) < 4 * error + 0.03 * expected)
-    route = "n = 400, 12 draws of 48 directions"
+    route = f"n = 400, n_0 = {s.step_samples}, 12 draws of 48 directions"
     deviation("stairs.staircase_gain", route, z[:, :2], 0, 1)
     deviation("stairs.finite_gain", route, z[:, 2:], 0, 1)
 
