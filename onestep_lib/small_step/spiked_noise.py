@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_complex, check_nonnegative, check_number, check_positive
+from onestep_lib._checks import check_complex, check_nonnegative, check_number, check_positive, shown
 from onestep_lib._values import by_value, plain
 
 __all__ = [
@@ -136,7 +136,8 @@ def noise_resolvents(s: ArrayLike, ratio: float) -> tuple[np.ndarray, np.ndarray
     outside = (s.imag == 0) & (s.real >= edge * (1 - _ROUNDING))
     if not np.all(outside | ((s.imag > 0) & (s.real > 0))):
         raise ValueError(
-            f"s must be real and >= the edge {edge:.6g} of the noise, or have positive real and imaginary parts"
+            f"s must be real and >= {edge:.6g}, the edge of the noise, or lie in the upper right quadrant, "
+            f"got {shown(s)}"
         )
     # c P^2 - (s^2 - 1 - c) P + 1 = 0; the root that vanishes far out, in the form without a difference.
     half = (s**2 - 1 - ratio) / 2
