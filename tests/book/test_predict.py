@@ -1,0 +1,245 @@
+"""Questions on a page: nothing is given away, choosing shows the reason, also without scripts."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import axe_playwright_python
+import pytest
+from browser import chromium
+from test_frame_build import CONFIG
+
+ROOT = Path(__file__).resolve().parents[2]
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+sys.path.append(str(ROOT / "book" / "_ext"))
+
+from onestep_book import predict  # noqa: E402
+
+TOC = "format: jb-book\nroot: book/intro\n"
+PAGE = """\
+# Questions
+
+:::{predict} What happens to the loss $L(\\lambda)$ when $\\lambda$ grows?
+:name: predict-loss
+It is the *test* loss.
+
+- [ ] It falls for every $\\lambda$.
+
+  Not so: beyond the best penalty *bias* wins,
+
+  $$
+  L \\to \\tfrac{9}{4}.
+  $$
+- [x] It falls
+  and rises again.
+
+  First variance, then bias; see {ref}`below <later>`.
+- [ ] Nothing.
+
+  The penalty is part of the solution.
+:::
+
+:::{selfcheck} Which is larger?
+- [x] The first
+
+  Because.
+- [ ] The second
+
+  Since.
+:::
+
+:::{predict} What is $1 - 0.59$?
+:heading: Compute
+:answer: 0.41
+:tolerance: 0.02
+
+A subtraction: $1 - 0.59 = 0.41$.
+:::
+
+(later)=
+
+## Later
+
+Text, see {ref}`the question <predict-loss>`.
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """The page above as the book builds it, with every warning an error."""
+    root = tmp_path_factory.mktemp("small")
+    (root / "book").mkdir()
+    (root / "_config.yml").write_text(CONFIG, "utf-8")
+    (root / "_toc.yml").write_text(TOC, "utf-8")
+    (root / "book" / "intro.md").write_text(PAGE, "utf-8")
+    code = "import sys; from pathlib import Path; from book._tools import build; "
+    code += "sys.exit(build.main([], Path(sys.argv[1])))"
+    reply = subprocess.run(
+        [sys.executable, "-c", code, str(root)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert reply.returncode == 0, reply.stdout + reply.stderr
+    return root / "_build" / "html" / "book" / "intro.html"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def show(browser, built):
+    """show(scripts=, width=, theme=) -> the page, of which no fault may have been reported."""
+    contexts, faults = [], []
+
+    def open_it(scripts=True, width=1280, theme="light"):
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, java_script_enabled=scripts, color_scheme=theme
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(built.as_uri())
+        if scripts:
+            page.evaluate("() => MathJax.startup.promise")
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+def seen(block) -> str:
+    """The text of a block that a reader sees, in one line; formulas as their source."""
+    return " ".join(block.inner_text().split())
+
+
+def test_no_answer_is_given_away_before_the_reader_chose(show):
+    for scripts in (True, False):
+        page = show(scripts)
+        for block in page.locator(".os-predict").all():
+            assert not re.search("Right|Wrong|variance|Because|subtraction", seen(block)), scripts
+
+
+def test_choosing_shows_the_verdict_and_the_reason_alone(show):
+    block = show().locator("#predict-loss")
+    reply = block.get_by_role("status")
+    assert seen(reply) == ""
+    block.get_by_role("radio").nth(0).check()
+    assert seen(reply).startswith("Wrong: Not so: beyond the best penalty bias wins,")
+    assert reply.locator("mjx-container[display=true]").count() == 1
+    assert "part of the solution" not in seen(block)
+    block.get_by_role("radio").nth(1).check()
+    assert seen(reply) == "Right: First variance, then bias; see below."
+    assert block.locator("input:checked").count() == 1
+
+
+def test_it_is_a_group_of_radio_buttons_by_keyboard(show):
+    page = show()
+    name = re.compile("Predict What happens to the loss .* grows")
+    assert page.get_by_role("group", name=name).count() == 1
+    block = page.locator("#predict-loss")
+    block.get_by_role("radio").nth(0).focus()
+    page.keyboard.press("Space")
+    assert seen(block.get_by_role("status")).startswith("Wrong:")
+    page.keyboard.press("ArrowDown")
+    assert seen(block.get_by_role("status")).startswith("Right:")
+    second = page.get_by_role("group", name="Check yourself Which is larger?")
+    second.get_by_role("radio", name="The first").check()
+    assert seen(second.get_by_role("status")) == "Right: Because."
+    assert block.locator("input:checked").count() == 1, "each question has its own choice"
+
+
+@pytest.mark.parametrize(
+    ("typed", "reply"),
+    [
+        ("0.41", "Right: 0.41 A subtraction:"),
+        ("0,39", "Right:"),
+        (".43", "Right:"),
+        ("41/100", "Right:"),
+        ("0.3", "Too small."),
+        ("1", "Too large."),
+        ("−0.41", "Too small."),
+        ("", "Type a number"),
+        ("many", "Type a number"),
+    ],
+)
+def test_a_number_is_compared_with_its_tolerance(show, typed, reply):
+    page = show()
+    group = page.get_by_role("group", name=re.compile("^Compute What is"))
+    group.get_by_label("Your number").fill(typed)
+    page.keyboard.press("Enter")
+    assert seen(group.get_by_role("status")).startswith(reply)
+    reveal = group.get_by_role("button", name="Show the answer")
+    assert reveal.is_visible() != reply.startswith("Right")
+    if reveal.is_visible():
+        reveal.click()
+        assert seen(group.get_by_role("status")).startswith("Answer: 0.41 A subtraction")
+
+
+def test_without_scripts_the_reasons_stand_behind_a_click(show):
+    block = show(scripts=False).locator("#predict-loss")
+    assert "bias" not in seen(block)
+    block.locator("summary").click()
+    text = seen(block)
+    assert text.count("Wrong:") == 2
+    assert "Right: It falls and rises again. First variance, then bias" in text
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_paper_shows_every_reason(show, scripts):
+    page = show(scripts)
+    if scripts:
+        page.locator("#predict-loss").get_by_role("radio").nth(0).check()
+    page.emulate_media(media="print")
+    text = seen(page.locator("#predict-loss"))
+    for part in ("Not so: beyond", "First variance, then bias", "part of the solution"):
+        assert text.count(part) == 1, part
+    assert "A subtraction" in seen(page.locator(".os-predict").nth(2))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 375])
+def test_axe_finds_nothing_and_nothing_spills(show, width, theme):
+    page = show(width=width, theme=theme)
+    page.locator("#predict-loss").get_by_role("radio").nth(0).check()
+    page.evaluate(AXE)
+    found = page.evaluate("() => axe.run('.os-predict')")["violations"]
+    assert [(v["id"], [n["html"] for n in v["nodes"]]) for v in found] == []
+    spills = """e => [...e.querySelectorAll("*")].some(
+      i => i.getBoundingClientRect().right > e.getBoundingClientRect().right)"""
+    assert not page.locator("article").evaluate(spills)
+    assert not any(block.evaluate(spills) for block in page.locator(".os-predict").all())
+    heights = [box.bounding_box()["height"] for box in page.locator(".os-choice").all()]
+    assert min(heights) >= 24
+
+
+GOOD = ["- [ ] a", "", "  why", "- [x] b", "", "  why"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (GOOD[:3], "1 answers: give 2 to 4"),
+        ([], "0 answers"),
+        (GOOD * 3, "6 answers"),
+        (GOOD[:3] * 2, "exactly one"),
+        (GOOD[3:] * 2, "exactly one"),
+        ([*GOOD, "- [ ] c"], "answer 'c' has no reason"),
+        ([*GOOD, "- [y] c", "", "  why"], "write '\\[ \\]' or"),
+    ],
+)
+def test_a_malformed_question_says_what_is_wrong(lines, words):
+    with pytest.raises(ValueError, match=words):
+        predict.split_answers(lines)
+
+
+def test_answers_are_split_from_the_question_and_their_reasons():
+    question, (first, second) = predict.split_answers(
+        ["More.", "", *GOOD[:3], "", "  and", "  so", *GOOD[3:]]
+    )
+    assert question == ["More.", ""]
+    assert (first.right, first.text, first.reason) == (False, "a", ["", "why", "", "and", "so"])
+    assert (second.right, second.text, second.line) == (True, "b", 9)
