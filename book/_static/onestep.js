@@ -1,4 +1,4 @@
-// What scrolls sideways can be reached by keyboard, also after a turn of the phone.
+// What scrolls sideways can be reached by keyboard, also after a turn of the phone; paper gets all of a page.
 (() => {
   const scrolls = (element) =>
     element.scrollWidth > element.clientWidth + 1 &&
@@ -33,14 +33,35 @@
   };
 
   let waiting;
-  addEventListener("resize", () => {
+  const soon = () => {
     clearTimeout(waiting);
     waiting = setTimeout(update, 100);
-  });
+  };
+  addEventListener("resize", soon);
   addEventListener("load", () => {
     update();
-    // Formulas get their width when MathJax has set them and its fonts are there.
-    window.MathJax?.startup?.promise?.then(update).then(() => document.fonts.ready.then(update));
+    // Formulas get their width when MathJax has set them, near the window, and its fonts are there.
+    window.MathJax?.startup?.promise?.then(() => {
+      new MutationObserver(soon).observe(document.querySelector("main"), { childList: true, subtree: true });
+      document.fonts.ready.then(update);
+    });
   });
-  document.addEventListener("toggle", update, true);
+  document.addEventListener("toggle", soon, true);
+
+  // Paper: open what is folded (bars of hidden code may stay), light colours, and no formula wider than the page.
+  const FOLDED = "main details:not([open]):not(.tag_hide-input > details):not(.tag_hide-cell > details)";
+  let undo = [];
+  addEventListener("beforeprint", () => {
+    const root = document.documentElement, theme = root.dataset.theme;
+    root.dataset.theme = "light";
+    undo.push(() => { root.dataset.theme = theme; });
+    for (const part of document.querySelectorAll(FOLDED)) {
+      part.open = true;
+      undo.push(() => { part.open = false; });
+    }
+  });
+  addEventListener("afterprint", () => {
+    undo.forEach((step) => step());
+    undo = [];
+  });
 })();

@@ -22,19 +22,17 @@ file, and remains a finished figure where scripts do not run. ::
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
-from importlib import resources
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_choice, check_items, check_text, shown
 from onestep_lib._values import by_value
-from onestep_lib.figures import svg
-from onestep_lib.figures.look import COLOURS, DARK_COLOURS
+from onestep_lib.figures import _html, _still, svg
 from onestep_lib.figures.series import Bars, Column, Mark, Series, numbers
 from onestep_lib.figures.sliders import Slider, value_text
 
@@ -244,8 +242,33 @@ class Explorer:
         tables = (readout.texts(self.sliders) for readout in self.readouts)
         return [str(texts[tuple(positions[s] for s in follow)]) for texts, follow in tables]
 
+    def alts(self, positions: Sequence[int]) -> list[str]:
+        """What a reader who does not see the panels is told at the sliders' positions."""
+        choice = "; ".join(
+            f"{slider.label or slider.name} = {slider.texts[position]}"
+            for slider, position in zip(self.sliders, positions, strict=True)
+        )
+        rows = zip(self.readouts, self.readout_texts(positions), strict=True)
+        told = "; ".join(f"{readout.label}: {text}" for readout, text in rows)
+        state = f"Shown for {choice}." + (f" {told}." if told else "")
+        return [f"{panel.alt} {state}" for panel in self.panels]
+
+    @property
+    def anchor(self) -> str:
+        """The explorer's id on a page, from its title: a link to a state of the sliders starts with it."""
+        words = re.sub(r"[^0-9a-z]+", "-", self.title.lower()).strip("-")
+        return f"explorer-{words or 'figure'}"
+
+    def __repr__(self) -> str:
+        words = " ".join(" ".join(panel.alt for panel in self.panels).split())
+        return f"<Explorer {' '.join(self.title.split())!r}: {words}>"
+
     def _repr_html_(self) -> str:
         return self._html
+
+    def _repr_png_(self) -> bytes:
+        """The first picture, for exports (LaTeX, PDF) that show no HTML."""
+        return _still.png(self)
 
     @cached_property
     def _marks(self) -> list[list[Mark]]:
@@ -253,36 +276,31 @@ class Explorer:
 
     @cached_property
     def _html(self) -> str:
-        pairs = list(zip(self.panels, self._marks, strict=True))
-        panels = "".join(_panel_html(panel, marks, self.start) for panel, marks in pairs)
-        caption = f"<figcaption>{escape(self.caption)}</figcaption>" if self.caption else ""
-        still = "; ".join(f"{s.label or s.name} = {s.texts[s.start]}" for s in self.sliders)
-        # A style element is valid in the middle of a page only inside an SVG.
-        return (
-            f'<figure class="onestep-explorer" aria-label="{escape(self.title)}">'
-            f'<svg width="0" height="0" aria-hidden="true"><style>{_style()}</style></svg>'
-            f'<p class="os-title">{escape(self.title)}</p>'
-            f'<div class="os-controls" hidden>{"".join(map(_slider_html, self.sliders))}</div>'
-            f'<p class="os-still">Shown for {escape(still)}. The sliders need JavaScript.</p>'
-            f'<div class="os-panels">{panels}</div>{self._readouts_html()}'
-            f'<script type="application/json">{self._data()}</script>{caption}</figure>'
-            f"<script>{_static('explorer.js')}</script>"
+        panels = "".join(
+            _html.panel(panel, marks, self.start, alt)
+            for panel, marks, alt in zip(self.panels, self._marks, self.alts(self.start), strict=True)
         )
-
-    def _readouts_html(self) -> str:
-        texts = self.readout_texts(self.start)
-        rows = "".join(
-            f'<div role="listitem">{escape(readout.label)} <output>{escape(text)}</output></div>'
-            for readout, text in zip(self.readouts, texts, strict=True)
+        readouts = zip([r.label for r in self.readouts], self.readout_texts(self.start), strict=True)
+        return _html.page_part(
+            self.anchor,
+            self.title,
+            sliders=self.sliders,
+            panels=panels,
+            readouts=_html.readouts(list(readouts)),
+            data=self._data(),
+            caption=self.caption,
         )
-        return f'<div class="os-readouts" role="list">{rows}</div>' if rows else ""
 
     def _data(self) -> str:
         readouts = [readout.texts(self.sliders) for readout in self.readouts]
         data = {
-            "sliders": [slider.texts for slider in self.sliders],
+            "sliders": [{"name": s.name, "label": s.label or s.name, "texts": s.texts} for s in self.sliders],
             "marks": [mark.packed() for marks in self._marks for mark in marks],
-            "readouts": [{"texts": t.ravel().tolist(), "sliders": s} for t, s in readouts],
+            "readouts": [
+                {"label": readout.label, "texts": texts.ravel().tolist(), "sliders": follow}
+                for readout, (texts, follow) in zip(self.readouts, readouts, strict=True)
+            ],
+            "alts": [panel.alt for panel in self.panels],
         }
         text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
         return text.replace("<", "\\u003c")  # keeps "</script>" in a label from ending the script
@@ -341,61 +359,3 @@ def _padded(low: float, high: float, scale: str) -> tuple[float, float]:
         return low / factor, high * factor
     room = 0.03 * (high - low) or 0.5 * abs(high) or 0.5
     return (low if low == 0 else low - room), high + room  # what starts at zero keeps its floor
-
-
-def _slider_html(slider: Slider) -> str:
-    text = escape(slider.texts[slider.start])
-    return (
-        f'<div class="os-slider"><label><span>{escape(slider.label or slider.name)}</span>'
-        f'<input type="range" min="0" max="{len(slider) - 1}" step="1" value="{slider.start}" '
-        f'aria-valuetext="{text}" autocomplete="off" data-lm-suppress-shortcuts="true"></label>'
-        f'<output aria-live="off">{text}</output></div>'
-    )
-
-
-def _panel_html(panel: Panel, marks: Sequence[Mark], start: Sequence[int]) -> str:
-    title = f'<p class="os-panel-title">{escape(panel.title)}</p>' if panel.title else ""
-    axes = svg.frame(panel.x_axis, panel.y_axis, panel.x_label, panel.y_label)
-    curves = "".join(f'<path data-mark="" {mark.attributes} d="{mark.path(start)}"/>' for mark in marks)
-    return (
-        f'<div class="os-panel">{title}<svg role="img" aria-label="{escape(panel.alt)}" '
-        f'viewBox="0 0 {svg.WIDTH} {svg.HEIGHT}">{axes}{svg.window(curves)}</svg>'
-        f"{_legend_html(panel)}</div>"
-    )
-
-
-def _legend_html(panel: Panel) -> str:
-    """A swatch for every labelled series, drawn by the marks of the series itself."""
-    rows = []
-    for order, item in enumerate(panel.series):
-        if item.label:
-            marks = item.swatch(order)
-            swatch = "".join(f'<path {mark.attributes} d="{mark.path(())}"/>' for mark in marks)
-            rows.append(
-                f'<div role="listitem"><svg viewBox="0 0 680 320" aria-hidden="true">{swatch}</svg>'
-                f"{escape(item.label)}</div>"
-            )
-    return f'<div class="os-legend" role="list">{"".join(rows)}</div>' if rows else ""
-
-
-def _style() -> str:
-    light = _properties(COLOURS)
-    dark = _properties(DARK_COLOURS)
-    classes = "".join(f".os-{name}{{--os-c:var(--os-{name})}}" for name in COLOURS)
-    return (
-        f".onestep-explorer{{{light}}}"
-        f'html[data-theme="dark"] .onestep-explorer,'
-        f'body[data-jp-theme-light="false"] .onestep-explorer{{{dark}}}'
-        f"{classes}{_static('explorer.css')}"
-    )
-
-
-def _properties(colours: dict[str, str]) -> str:
-    return ";".join(f"--os-{name}:{value}" for name, value in colours.items())
-
-
-def _static(name: str) -> str:
-    """A file of the package, without the indentation and comments that a page need not carry."""
-    text = (resources.files("onestep_lib.figures") / "static" / name).read_text(encoding="utf-8")
-    text = text[text.index("*/") + 2 :]
-    return "\n".join(line.strip() for line in text.splitlines() if line.strip())

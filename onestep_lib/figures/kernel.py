@@ -31,6 +31,10 @@ class StillFigure:
     """HTML of a picture where no simulation can be run."""
 
     html: str
+    words: str
+
+    def __repr__(self) -> str:
+        return f"<live figure: {' '.join(self.words.split())}>"
 
     def _repr_html_(self) -> str:
         return self.html
@@ -84,7 +88,7 @@ def live(
         raise TypeError(f"static must be a matplotlib figure or an object with HTML, got {shown(static)}")
     first = _picture_html(last, alt, sliders, values)
     if not _has_kernel():
-        return StillFigure(_still_html(first, sliders, values))
+        return StillFigure(_still_html(first, sliders, values), f"{alt} ({_values_text(sliders, values)})")
     return _widget(run, sliders, alt, first)
 
 

@@ -424,6 +424,12 @@ class Picture:
     alt: str
     width: int
 
+    def __repr__(self) -> str:
+        return f"<Picture: {' '.join(self.alt.split())}>"
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
     def _repr_html_(self) -> str:
         data = base64.b64encode(self.png).decode()
         return (

@@ -6,11 +6,14 @@ import json
 import re
 from html.parser import HTMLParser
 
+import nbconvert
 import numpy as np
 import pytest
 from explorer_example import RIDGE, STEP, X, error, linked, words
 from hypothesis import given
 from hypothesis import strategies as st
+from IPython.core.formatters import DisplayFormatter
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from onestep_lib.figures import (
     COLOURS,
@@ -24,6 +27,7 @@ from onestep_lib.figures import (
     Readout,
     Slider,
     VLine,
+    _still,
     tabulate,
 )
 from onestep_lib.figures import svg as _svg
@@ -162,20 +166,28 @@ def test_numbers_as_text(value, template, text):
     assert _svg.number_text(value, template) == text
 
 
-def test_html_repeats_and_carries_no_identifier():
+def test_html_repeats_and_carries_one_identifier():
     first, second = linked()._repr_html_(), linked()._repr_html_()
     assert first == second
     outline = Outline(first)
-    assert not any("id" in attributes or "for" in attributes for _, attributes in outline.tags)
+    ids = [attributes["id"] for _, attributes in outline.tags if "id" in attributes]
+    assert ids == [linked().anchor] == ["explorer-errors-steps"]
+    assert not any("for" in attributes for _, attributes in outline.tags)
     assert not re.search(r"https?://", first)
+
+
+@pytest.mark.parametrize(("title", "anchor"), [("Étude: λ > 0", "explorer-tude-0"), ("λ", "explorer-figure")])
+def test_an_identifier_is_plain(title, anchor):
+    assert Explorer(title, [STEP], [PLAIN]).anchor == anchor
 
 
 def test_html_names_what_it_shows():
     outline = Outline(linked()._repr_html_())
     images = [svg for svg in outline.all("svg") if svg.get("role") == "img"]
+    state = "Shown for penalty λ = 0.1; step size η = 1.00. first error: 0.603; mean: 0.33; verdict: a < b."
     assert [svg["aria-label"] for svg in images] == [
-        "The error peaks at N = n.",
-        "A bell moves to the right.",
+        f"The error peaks at N = n. {state}",
+        f"A bell moves to the right. {state}",
     ]
     assert outline.all("figure")[0]["aria-label"] == "Errors & <steps>"
     assert all(slider["data-lm-suppress-shortcuts"] == "true" for slider in outline.all("input"))
@@ -196,6 +208,82 @@ def test_readouts_follow_their_sliders():
     assert explorer.readout_texts((0, 0))[1:] == ["−0.33", "a ≥ b"]
     assert explorer.readout_texts((0, 4))[1:] == ["1.00", "a < b"]
     assert explorer.readout_texts((8, 4))[0] == f"{error(10.0, 3.0)[0]:.3g}"
+
+
+def test_what_is_told_without_seeing_follows_the_sliders():
+    first, last = linked().alts((0, 0)), linked().alts((8, 4))
+    assert first[0].startswith("The error peaks at N = n. Shown for penalty λ = 0.001; step size η = −1.00.")
+    assert last[0].endswith("mean: 1.00; verdict: a < b.")
+    assert words().alts((1,)) == ["Coefficients. Shown for activation σ = relu."]
+
+
+def controls(slider):
+    outline = Outline(Explorer("t", [slider], [PLAIN])._repr_html_())
+    return outline, {tag: len(outline.all(tag)) for tag in ("input", "select", "option")}
+
+
+def test_names_are_chosen_and_numbers_slide():
+    outline, counted = controls(Slider("s", ["tanh", "relu", "<i>"], initial="relu", label="activation"))
+    assert counted == {"input": 3, "select": 0, "option": 0}
+    assert [("checked" in button, button["type"]) for button in outline.all("input")] == [
+        (False, "radio"),
+        (True, "radio"),
+        (False, "radio"),
+    ]
+    assert outline.data["legend"] == ["activation"]
+    assert controls(Slider("s", ["n" * 40, "d" * 40]))[1] == {"input": 0, "select": 1, "option": 2}
+    assert controls(Slider("s", list("abcdefg")))[1] == {"input": 0, "select": 1, "option": 7}
+    assert controls(Slider("s", [1, 2, 3]))[1] == {"input": 1, "select": 0, "option": 0}
+
+
+def test_the_value_of_a_slider_keeps_room_for_its_longest_text():
+    outline, _ = controls(Slider("s", [0.1, 1e-7, 2.5e-12], format="{:.3g}"))
+    assert outline.all("output")[0]["style"] == f"min-width:{len('2.5·10⁻¹²')}ch"
+
+
+def test_plain_text_is_one_line():
+    text = DisplayFormatter().format(linked(), include={"text/plain"})[0]["text/plain"]
+    assert text == "<Explorer 'Errors & <steps>': The error peaks at N = n. A bell moves to the right.>"
+    broken = Panel([Line(X, X)], "x", "y", alt="one\ntwo")
+    assert "\n" not in repr(Explorer("a\nb", [STEP], [broken]))
+
+
+def exported(exporter, *shown):
+    """Notebook with one output a value, as IPython would store it, and exported."""
+    outputs = []
+    for value in shown:
+        data, _ = DisplayFormatter().format(value)
+        data["image/png"] = base64.b64encode(data["image/png"]).decode()
+        outputs.append(new_output("display_data", data))
+    notebook = new_notebook(cells=[new_code_cell("shown", outputs=outputs)])
+    return exporter.from_notebook_node(notebook)
+
+
+def test_latex_shows_the_still_figure_and_no_number_of_the_others():
+    text, resources = exported(nbconvert.LatexExporter(), linked(), words())
+    pictures = [data for name, data in resources["outputs"].items() if name.endswith(".png")]
+    assert [data[1:4] for data in pictures] == [b"PNG", b"PNG"]
+    assert len(re.findall(r"\\(?:includegraphics|adjustimage)\b[^\n]*\.png", text)) == 2
+    assert max(map(len, text.splitlines())) < 500
+
+
+def test_markdown_shows_the_still_figure():
+    text, _ = exported(nbconvert.MarkdownExporter(), linked())
+    assert linked().paths(linked().start)[0] in text
+    assert "Shown for penalty λ = 0.1; step size η = 1.00." in text
+
+
+def test_the_still_figure_draws_every_series_at_the_first_positions(monkeypatch):
+    drawn = {}
+    monkeypatch.setattr(_still.plt, "close", lambda figure: drawn.update(axes=figure.axes))
+    _still.png(linked())
+    left, right = drawn["axes"]
+    (_, y), (_, swapped) = (line.get_data() for line in left.lines[:2])
+    assert np.array_equal(y, error(RIDGE.values[4], STEP.values[2]), equal_nan=True)
+    assert np.array_equal(y, swapped, equal_nan=True)
+    assert left.get_yscale() == "log"
+    assert right.get_ylim() == (linked().panels[1].y_axis.low, linked().panels[1].y_axis.high)
+    assert [text.get_text() for text in right.get_legend().get_texts()] == ["simulated", "density", "mean"]
 
 
 def test_tabulate_puts_sliders_before_points():

@@ -6,6 +6,11 @@ offline      MathJax from a Python wheel, scripts that would leave the site remo
 repository   launch buttons and the notes on what needs a kernel
 reference    what each room of the library is for, from its docstrings
 predict      questions that the reader answers before the page does
+formulas     room for formulas that are not set yet, written by pages
+icons        the icons in use, cut from the theme's fonts
+map          the map of the book and the reading paths
+search       which page a word finds first
+lost         the page for addresses that lead nowhere
 pages        description and social card of every page, repairs of the theme's HTML
 """
 
@@ -13,13 +18,26 @@ import os
 
 from sphinx.application import Sphinx
 
-from . import cache, docstrings, offline, pages, predict, reference, repository
+from . import (
+    cache,
+    docstrings,
+    icons,
+    lost,
+    map,
+    offline,
+    pages,
+    predict,
+    reference,
+    repository,
+    search,
+)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     # The kernels that run the chapters inherit this: the library then draws figures
     # for a page without a kernel instead of widgets that would be dead there.
     os.environ["ONESTEP_STATIC"] = "1"
-    for module in (cache, docstrings, reference, offline, repository, predict, pages):
+    parts = (cache, docstrings, reference, map, search, offline, repository, predict, pages, lost, icons)
+    for module in parts:
         module.connect(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -21,6 +21,7 @@ MATHJAX_PARTS = (
     "tex-chtml.js",
     "output/chtml/fonts/woff-v2/",
     "input/tex/extensions/",
+    "ui/lazy.js",
 )
 UNWANTED_SCRIPTS = ("thebe", "require.js", "html-manager", "embed-amd")
 

@@ -1,12 +1,15 @@
 """The head of every page (description, social card) and repairs of the HTML that the theme writes."""
 
 import re
+import struct
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+
+from .formulas import with_rooms
 
 SOCIAL_CARD = "_static/social-card.png"
 LONGEST_DESCRIPTION = 200
@@ -59,7 +62,9 @@ def repair_pages(app: Sphinx, exception: Exception | None) -> None:
         if "_static" in path.relative_to(app.outdir).parts:
             continue
         page = path.read_text(encoding="utf-8")
-        repaired = repair(page)
+        repaired = with_rooms(with_sizes(repair(page), path.parent))
+        if path.name != "search.html":
+            repaired = SEARCH_SCRIPTS.sub("", repaired)
         if repaired != page:
             path.write_text(repaired, encoding="utf-8")
 
@@ -96,6 +101,11 @@ REPAIRS = [
         r'<summary aria-label="Show or hide the pages of this part">\1',
     ),
 ]
+# The index of all words: only the page that searches needs it.
+SEARCH_SCRIPTS = re.compile(
+    r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
+)
+PICTURE = re.compile(r'<img\b[^>]*\bsrc="([^":]+\.png)"[^>]*>')
 SOURCE_LISTING = re.compile(r"<pre>.*?</pre>", re.DOTALL)
 REDIRECT = re.compile(r'^<meta http-equiv="Refresh" content="0; url=([^"]+)" />\s*$')
 REDIRECT_PAGE = """<!DOCTYPE html>
@@ -109,6 +119,24 @@ REDIRECT_PAGE = """<!DOCTYPE html>
 <body><main><h1>One Gradient Step</h1><p><a href="{target}">Go to the book</a></p></main></body>
 </html>
 """
+
+
+def with_sizes(page: str, folder: Path) -> str:
+    """A page whose pictures say their sizes; running it twice changes nothing more."""
+    return PICTURE.sub(lambda found: with_size(found[0], folder / found[1]), page)
+
+
+def with_size(image: str, file: Path) -> str:
+    """A picture that says its size, so that the page keeps room for it."""
+    if "height=" in image or "width:" in image or not file.is_file():
+        return image
+    width, height = png_size(file.read_bytes())
+    return image.replace("<img ", f'<img width="{width}" height="{height}" ', 1)
+
+
+def png_size(png: bytes) -> tuple[int, int]:
+    """Width and height in the header of a PNG."""
+    return struct.unpack(">II", png[16:24])
 
 
 def repair(page: str) -> str:

@@ -143,7 +143,7 @@ class Predict(SphinxDirective):
         reasons = Reasons()
         for answer in answers:
             again = Reason("", *self.blocks(answer.reason, answer.line), right=answer.right)
-            again.insert(0, verdict(answer.right, self.inline(answer.text)))
+            again.insert(0, verdict("Right" if answer.right else "Wrong", self.inline(answer.text)))
             reasons += again
         return [*parts, reasons]
 
@@ -151,7 +151,7 @@ class Predict(SphinxDirective):
         if not any(line.strip() for line in self.content):
             raise ValueError("give the reason as the body")
         reason = Reason("", *self.blocks(list(self.content), 0), right=True)
-        reason.insert(0, verdict(True, [nodes.Text(f"{self.options['answer']:g}")]))
+        reason.insert(0, verdict("Answer", [nodes.Text(f"{self.options['answer']:g}")]))
         return [Reasons("", reason)]
 
     def inline(self, text: str) -> list[nodes.Node]:
@@ -168,9 +168,9 @@ class SelfCheck(Predict):
     heading = "Check yourself"
 
 
-def verdict(right: bool, answer: list[nodes.Node]) -> nodes.paragraph:
+def verdict(word: str, answer: list[nodes.Node]) -> nodes.paragraph:
     """The line above a reason: right or wrong, and the answer once more."""
-    word = nodes.strong("", "Right:" if right else "Wrong:", classes=["os-verdict"])
+    word = nodes.strong("", f"{word}:", classes=["os-verdict"])
     return nodes.paragraph("", "", word, nodes.Text(" "), nodes.inline("", "", *answer, classes=["os-again"]))
 
 

@@ -91,24 +91,37 @@ RUN_AXE = """async ([tags, contrast]) => {
     v => v.nodes.map(n => v.id + ': ' + n.html.slice(0, 200) + ' ' + n.target));
 }"""
 
-STATE = """figure => ({
-  paths: [...figure.querySelectorAll("path[data-mark]")].map(path => path.getAttribute("d")),
-  readouts: [...figure.querySelectorAll(".os-readouts output")].map(output => output.textContent),
-  sliders: [...figure.querySelectorAll(".os-slider")].map(slider => [
-    slider.querySelector("output").textContent,
-    slider.querySelector("input").getAttribute("aria-valuetext")]),
-})"""
-TIMES = """figure => {
-  const input = figure.querySelector("input"), times = [];
-  for (let k = 0; k < 90; k++) {
-    const start = performance.now();
-    input.value = k % (+input.max + 1);
-    input.dispatchEvent(new Event("input", {bubbles: true}));
-    figure.getBoundingClientRect();
-    times.push(performance.now() - start);
-  }
-  return times.sort((a, b) => a - b);
+# Where a control stands, and how it is moved, whatever it is: a slider, a list or radio buttons.
+POSITION = """box => {
+  const radios = [...box.querySelectorAll("input[type=radio]")];
+  return radios.length ? radios.findIndex(radio => radio.checked) : +box.querySelector("input, select").value;
 }"""
+MOVE = """(figure, positions) => [...figure.querySelectorAll(".os-slider")].forEach((box, k) => {
+  const radios = box.querySelectorAll("input[type=radio]"), one = box.querySelector("input, select");
+  if (radios.length) return radios[positions[k]].click();
+  one.value = positions[k];
+  one.dispatchEvent(new Event("input", {bubbles: true}));
+})"""
+STATE = f"""figure => ({{
+  paths: [...figure.querySelectorAll("path[data-mark]")].map(path => path.getAttribute("d")),
+  readouts: [...figure.querySelectorAll(".os-readouts b")].map(value => value.textContent),
+  alts: [...figure.querySelectorAll("svg[role=img]")].map(picture => picture.getAttribute("aria-label")),
+  positions: [...figure.querySelectorAll(".os-slider")].map({POSITION}),
+  said: [...figure.querySelectorAll(".os-slider input[type=range]")].map(input => [
+    input.closest(".os-slider").querySelector("output").textContent, input.getAttribute("aria-valuetext")]),
+}})"""
+TIMES = f"""figure => {{
+  const move = {MOVE}, boxes = [...figure.querySelectorAll(".os-slider")], times = [];
+  const stops = boxes.map(box => box.querySelector("input[type=range]")
+    ? +box.querySelector("input").max + 1 : box.querySelectorAll("input, option").length);
+  for (let k = 0; k < 90; k++) {{
+    const start = performance.now();
+    move(figure, stops.map(stop => k % stop));
+    figure.getBoundingClientRect();
+    times.push((performance.now() - start) / boxes.length);
+  }}
+  return times.sort((a, b) => a - b);
+}}"""
 STILL = """() => [...document.querySelectorAll('figure.onestep-explorer')].map(figure => ({
   controls: [...figure.querySelectorAll('.os-controls')].some(e => e.checkVisibility()),
   still: [...figure.querySelectorAll('.os-still')].every(e => e.checkVisibility()),
@@ -252,25 +265,29 @@ def violations(page: Page, whole: bool) -> list[str]:
 
 
 def move_sliders(page: Page, noted: Visit) -> None:
-    """Note which sliders an arrow key does not move, or which change nothing when they move."""
+    """Note which controls a key does not move, or which change nothing when they move."""
     figures = page.locator("figure.onestep-explorer").all()
     noted.explorers = len(figures)
     for number, figure in enumerate(figures):
-        for slider in figure.locator("input[type=range]").all():
-            if not moves(figure, slider):
-                noted.stuck.append(f"explorer {number}: {slider.get_attribute('aria-label') or slider}")
+        for box in figure.locator(".os-slider").all():
+            if not moves(figure, box):
+                name = box.locator("input, select").first.get_attribute("aria-label")
+                noted.stuck.append(f"explorer {number}: {name or box.inner_text()}")
         noted.update = max(noted.update, figure.evaluate(TIMES)[45])
 
 
-def moves(figure: Locator, slider: Locator) -> bool:
-    """True if an arrow key changes the slider's words and the figure's curves or numbers."""
+def moves(figure: Locator, box: Locator) -> bool:
+    """True if an arrow key moves the control, what is told of the figure, and its curves or numbers."""
     before = figure.evaluate(STATE)
-    slider.focus()
-    at_end = slider.input_value() == slider.get_attribute("max")
-    slider.press("ArrowLeft" if at_end else "ArrowRight")
+    control = box.locator("input:not([type=radio]), input:checked, select").first
+    control.focus()
+    last = box.locator("input[type=radio], option").count() - 1
+    at_end = box.evaluate(POSITION) == (last if last >= 0 else int(control.get_attribute("max") or 0))
+    control.press("ArrowUp" if at_end and last >= 0 else "ArrowLeft" if at_end else "ArrowRight")
     after = figure.evaluate(STATE)
     drawn = [(state["paths"], state["readouts"]) for state in (before, after)]
-    return after["sliders"] != before["sliders"] and drawn[0] != drawn[1]
+    told = all(after[part] != before[part] for part in ("positions", "alts"))
+    return told and drawn[0] != drawn[1]
 
 
 @cache

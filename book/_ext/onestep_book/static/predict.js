@@ -8,31 +8,17 @@
     return made;
   };
 
-  // A copy of a reason for the live region: its words are new there, so that they are read aloud.
-  const copy = (reason) => {
-    const made = reason.cloneNode(true);
-    for (const named of made.querySelectorAll("[id]")) named.removeAttribute("id");
-    return made;
-  };
-
-  const show = (question, ...parts) => {
-    question.querySelector(".os-prompt").hidden = true;
-    const reply = question.querySelector(".os-reply");
-    reply.replaceChildren(...parts);
-    // Formulas that were not set yet when the reason was copied.
-    if ([...reply.querySelectorAll(".math")].some((formula) => !formula.querySelector("mjx-container")))
-      window.MathJax?.typesetPromise?.([reply]);
+  // The reasons stand in a live region: what appears there is read aloud. They are moved and not copied, since
+  // a formula is set by MathJax when it is seen for the first time.
+  const show = (question, chosen, words = "") => {
+    question.querySelector(".os-prompt").textContent = words;
+    for (const reason of question.querySelectorAll(".os-reason")) reason.classList.toggle("os-chosen", reason === chosen);
   };
 
   const choose = (question, reasons) => {
-    const buttons = [...question.querySelectorAll("input[type=radio]")];
-    buttons.forEach((button, k) => {
-      button.checked = false; // a browser remembers the choice of an earlier visit, but no reason stands there
-      button.addEventListener("change", () => {
-        const reason = copy(reasons[k]);
-        reason.querySelector(".os-again").remove();
-        show(question, reason);
-      });
+    question.querySelectorAll("input[type=radio]").forEach((button, k) => {
+      button.checked = false; // a browser may remember the choice of an earlier visit
+      button.addEventListener("change", () => show(question, reasons[k]));
     });
   };
 
@@ -42,7 +28,6 @@
   };
 
   const ask = (question, reasons) => {
-    const { answer, tolerance } = question.dataset;
     const row = element("div", "os-number");
     const label = element("label", "", "Your number: ");
     const input = element("input", "");
@@ -55,33 +40,26 @@
     label.append(input);
     row.append(label, check, reveal);
     question.querySelector(".os-reply").before(row);
+    const answer = Number(question.dataset.answer);
+    // The last digits of a binary fraction decide nothing.
+    const allowed = Number(question.dataset.tolerance) + 1e-9 * Math.max(1, Math.abs(answer));
     check.addEventListener("click", () => {
-      const gap = number(input.value) - Number(answer);
-      // The last digits of a binary fraction decide nothing.
-      if (Math.abs(gap) <= Number(tolerance) * (1 + 1e-9) + 1e-12) return show(question, copy(reasons[0]));
+      const gap = number(input.value) - answer;
+      if (Math.abs(gap) <= allowed) return show(question, reasons[0], "Right.");
       reveal.hidden = false;
-      const words = Number.isNaN(gap) ? "Type a number, such as 0.25 or 1/4." : gap > 0 ? "Too large." : "Too small.";
-      show(question, element("p", "os-again", words));
+      show(question, null, Number.isNaN(gap) ? "Type a number, such as 0.25 or 1/4." : gap > 0 ? "Too large." : "Too small.");
     });
-    reveal.addEventListener("click", () => {
-      const reason = copy(reasons[0]);
-      reason.querySelector(".os-verdict").textContent = "Answer:";
-      show(question, reason);
-    });
+    reveal.addEventListener("click", () => show(question, reasons[0]));
     input.addEventListener("keydown", (event) => event.key === "Enter" && check.click());
   };
 
   for (const question of document.querySelectorAll(".os-predict")) {
+    const reply = question.querySelector(".os-reply");
     const folded = question.querySelector("details.os-reasons");
     const reasons = [...folded.querySelectorAll(".os-reason")];
     const asksForNumber = "answer" in question.dataset;
-    const printed = element("div", "os-reasons");
-    printed.append(...reasons);
-    folded.replaceWith(
-      printed,
-      element("p", "os-prompt", asksForNumber ? "Decide first, then read on." : "Choose one: the reason appears here.")
-    );
-    question.dataset.live = "";
+    folded.remove();
+    reply.append(element("p", "os-prompt", asksForNumber ? "Decide first, then read on." : "Choose one: the reason appears here."), ...reasons);
     (asksForNumber ? ask : choose)(question, reasons);
   }
 })();

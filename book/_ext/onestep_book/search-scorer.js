@@ -1,0 +1,15 @@
+// Sphinx reads this in place of its own scores: those, and a word about which pages explain.
+var Scorer = {
+  objNameMatch: 11,
+  objPartialMatch: 6,
+  objPrio: { 0: 15, 1: 5, 2: -5 },
+  objPrioDefault: 0,
+  title: 15,
+  partialTitle: 7,
+  term: 5,
+  partialTerm: 2,
+  score: ([page, , , , score]) => {
+    if (/^book\/\d\d-/.test(page)) return score + 20;
+    return /^(book\/api|_modules)\b/.test(page) ? score - 10 : score;
+  },
+};
