@@ -406,6 +406,11 @@ CALLS = {
     ex.Readout: {"label": "value", "values": [1.0, 2.0], "sliders": "a", "format": "{:.3g}"},
     ex.Explorer: {"title": "T", "sliders": [SLIDER], "panels": [PANEL], "readouts": [READOUT], "caption": ""},
     ex.live: {"run": _picture, "sliders": [SLIDER], "alt": "A number.", "static": None},
+    ex.network_drawing: {"stepped": False, "size": (2.0, 1.0)},
+    ex.pipeline_drawing: {"highlight": "", "size": (2.0, 1.0)},
+    ex.shared_direction_drawing: {
+        "kappa": [0.0, 1.0], "neurons": [[0.0, 1.0], [1.0, 0.0]], "curve": [1.0, 1.0], "size": (2.0, 1.0),
+    },
     pl.figure: {"rows": 1, "columns": 1, "size": (1.0, 1.0)},
     pl.gap_table: {"rows": [("a", 1.0, 1.1, 0.1)], "title": ""},
     pl.gap_summary: {"rows": [("a", 1.0, 1.1, 0.1)], "title": ""},

@@ -4,6 +4,7 @@ Everything public is imported from here: ``from onestep_lib.figures import Explo
 do no mathematics.
 """
 
+from onestep_lib.figures.drawings import network_drawing, pipeline_drawing, shared_direction_drawing
 from onestep_lib.figures.explorer import Explorer, Panel, Readout
 from onestep_lib.figures.kernel import live
 from onestep_lib.figures.look import COLOURS, DARK_COLOURS, DASHES, ERROR_BARS, MARKERS
@@ -45,7 +46,10 @@ __all__ = [
     "histogram_and_density",
     "legend",
     "live",
+    "network_drawing",
     "picture",
+    "pipeline_drawing",
+    "shared_direction_drawing",
     "tabulate",
     "theory_and_simulation",
     "use_style",
