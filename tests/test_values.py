@@ -86,6 +86,7 @@ from onestep_lib.small_step import (
     Gain,
     Gradient,
     LabelMoments,
+    OneSpike,
     Outliers,
     SecondDirection,
     Spike,
@@ -94,6 +95,7 @@ from onestep_lib.small_step import (
     gradient_of,
     gradient_spike,
     label_moments,
+    one_spike,
     second_direction,
     staircase_gain,
 )
@@ -195,6 +197,7 @@ EXAMPLES = {
     Setting: setting,
     SignedSpectrum: lambda: SignedSpectrum(*numbers(7, 4)),
     Slider: lambda: Slider("ridge", [0.1, 1.0]),
+    OneSpike: lambda: one_spike(2.0, 0.5),
     Spike: lambda: gradient_spike(setting()),
     SpikeMap: lambda: spike_map(setting(readout="signs"), 3.0),
     SpikedModel: spiked,

@@ -20,6 +20,7 @@ from onestep_lib.small_step.gradient import (
     seen_directions,
 )
 from onestep_lib.small_step.outliers import Outliers, feature_outliers
+from onestep_lib.small_step.spiked_noise import OneSpike, noise_resolvents, one_spike
 from onestep_lib.small_step.spikes import (
     power_basis,
     sample_side,
@@ -43,6 +44,7 @@ __all__ = [
     "Gain",
     "Gradient",
     "LabelMoments",
+    "OneSpike",
     "Outliers",
     "SecondDirection",
     "Spike",
@@ -58,6 +60,8 @@ __all__ = [
     "gradient_spike",
     "label_direction_error",
     "label_moments",
+    "noise_resolvents",
+    "one_spike",
     "power_basis",
     "sample_side",
     "second_direction",

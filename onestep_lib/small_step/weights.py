@@ -4,14 +4,11 @@ The step adds :math:`\eta c_1ab^\top` to W_0 (:mod:`onestep_lib.small_step.gradi
 as it is. A raw network also subtracts its own linear part: b contains :math:`-c_1W_0^\top a`, which is
 correlated with W_0. B is that of the gradient's batch; the ridge batch plays no part. With c = N/d,
 :math:`\theta^2=\eta^2c_1^2B|a|^2`, kap = eta c_1^2 for a raw network and 0 otherwise, and
-:math:`T=\theta^2-\text{kap}(2-\text{kap})`, the weights W_1 have the singular value
+:math:`T=\theta^2-\text{kap}(2-\text{kap})`, the weights W_1 have the outlier of noise with one spike of
+strength :math:`\sqrt T` (:mod:`onestep_lib.small_step.spiked_noise`), iff :math:`T>\sqrt c`. Its left vector
+overlaps with a as it does there; squared, its right vector overlaps
 
-.. math:: s=\sqrt{(1+T)(c+T)/T}\quad\text{above the edge }1+\sqrt c,\ \text{iff }T>\sqrt c ,
-
-with squared overlaps of its singular vectors
-
-.. math:: \text{with }a:\ \frac{T^2-c}{T(T+c)},\qquad
-          \text{with }\beta_*:\ \frac{c_{*,1}^2}{B}\,\frac{\theta^2(T^2-c)}{T^2(1+T)},\qquad
+.. math:: \text{with }\beta_*:\ \frac{c_{*,1}^2}{B}\,\frac{\theta^2(T^2-c)}{T^2(1+T)},\qquad
           \text{with }b:\ \frac{T^2-c}{T^2}\,
           \frac{c_1^2(\eta B-[\text{raw}](1-\text{kap}))^2}{(1+T)|b|^2}
 
@@ -29,6 +26,7 @@ from onestep_lib._checks import check_instance
 from onestep_lib._values import by_value, plain
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import gradient_of, gradient_spike
+from onestep_lib.small_step.spiked_noise import outlier_at
 
 __all__ = [
     "WeightSpectrum",
@@ -104,16 +102,9 @@ def weight_spectrum(setting: Setting) -> WeightSpectrum:
     raw = float(setting.output == "raw")
     kap, theta_sq = raw * eta * c1_sq, eta**2 * c1_sq * power
     T = theta_sq - kap * (2 - kap)
-    out = np.sqrt(c) < T
-    T = np.where(out, T, np.sqrt(c))
-    gap = (T**2 - c) * out
-    along = gap / (T**2 * (1 + T))
+    outlier, left, right = outlier_at(T, c)
+    along = right / np.maximum(T, c**0.5)
     pull = c1_sq * (eta * power - raw * (1 - kap)) ** 2 / spike.power
-    fields = (
-        np.sqrt((1 + T) * (c + T) / T),
-        gap / (T * (T + c)),
-        along * pull,
-        along * eta**2 * c1_sq * setting.target.linear**2,
-    )
+    fields = outlier, left, along * pull, along * eta**2 * c1_sq * setting.target.linear**2
     threshold = _threshold(c1_sq * power + raw * c1_sq**2, raw * c1_sq, c) / length
     return WeightSpectrum(float(1 + np.sqrt(c)), threshold, *map(plain, fields))
