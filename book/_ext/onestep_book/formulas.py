@@ -24,11 +24,11 @@ NAMED = re.compile(r"\\(sin|cos|tan|sinh|cosh|arccos|arcsin|log|ln|exp|arg|min|m
 KINDS = {
     "relation": (
         r"[=<>]|\\(?:le|ge|to|approx|sim|simeq|asymp|equiv|ll|gg|in|mapsto|propto|ne|mid)(?![a-zA-Z])",
-        1.70,
-        0.45,
+        1.67,
+        0.31,
     ),
     "operation": (r"[+-]|\\(?:circ|cdot|times|pm)(?![a-zA-Z])", 1.31, 0.78),
-    "quad": (r"\\q?quad(?![a-zA-Z])", 0.00, 0.00),
+    "quad": (r"\\q?quad(?![a-zA-Z])", 1.26, 0.0),
     "sum": (r"\\(?:sum|prod|int)(?![a-zA-Z])", 1.57, 0.00),
     "broad": (r"[mwMWNQGHEDO]|\\(?:infty|omega)(?![a-zA-Z])", 1.15, 0.76),
     "capital": (r"[A-Z]|\\(?:Delta|Sigma|Phi|Psi|Pi|Theta)(?![a-zA-Z])", 1.02, 0.78),
