@@ -404,6 +404,7 @@ CALLS = {
     ex.live: {"run": _picture, "sliders": [SLIDER], "alt": "A number.", "static": None},
     pl.figure: {"rows": 1, "columns": 1, "size": (1.0, 1.0)},
     pl.gap_table: {"rows": [("a", 1.0, 1.1, 0.1)], "title": ""},
+    pl.gap_summary: {"rows": [("a", 1.0, 1.1, 0.1)], "title": ""},
     pl.histogram_and_density: {
         "ax": _axes, "samples": [0.0, 1.0], "x": [0.0, 1.0], "density": [1.0, 1.0], "bins": 3, "label": "",
         "colour": "blue",

@@ -42,6 +42,7 @@ __all__ = [
     "STYLE",
     "Picture",
     "figure",
+    "gap_summary",
     "gap_table",
     "histogram_and_density",
     "legend",
@@ -337,12 +338,10 @@ def gap_table(rows: Iterable[tuple[str, float, float, float]], *, title: str = "
     largest gap: 2.0 standard errors
     """
     check_text("title", title)
-    rows = check_items("rows", rows, (tuple, list), "(name, theory, simulation, s.e.)")
-    if not all(len(row) == 4 for row in rows):
-        raise ValueError(f"rows must hold (name, theory, simulation, s.e.) only, got {shown(rows)}")
-    table = [_gap_row(*row) for row in rows]
-    if not table:
-        raise ValueError("rows must hold at least one row, got none")
+    table = [
+        (name, theory, simulation, se, _gap(theory, simulation, se))
+        for name, theory, simulation, se in _gap_rows(rows)
+    ]
     width = max(len(title), *(len(name) for name, *_ in table))
     lines = [f"{title:<{width}}  {'theory':>9}  {'simulation':>10}  {'s.e.':>8}  {'gap/s.e.':>8}"]
     lines += [
@@ -354,15 +353,46 @@ def gap_table(rows: Iterable[tuple[str, float, float, float]], *, title: str = "
     return "\n".join([*lines, f"largest gap: {largest:.1f} standard errors"])
 
 
-def _gap_row(
-    name: str, theory: float, simulation: float, se: float
-) -> tuple[str, float, float, float, float]:
+def gap_summary(rows: Iterable[tuple[str, float, float, float]], *, title: str) -> str:
+    """One line for the rows of `gap_table`: how many, the rms gap in standard errors, and the largest.
+
+    The rms is near 1 where theory and simulation agree and the rows do not share their draws.
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import gap_summary
+    >>> print(gap_summary([("train", 0.1, 0.102, 0.001), ("test", 0.5, 0.49, 0.02)], title="losses"))
+    losses: 2 numbers, rms gap 1.5 s.e., largest +2.0 (train)
+    """
+    check_text("title", title)
+    gaps = [(_gap(theory, simulation, se), name) for name, theory, simulation, se in _gap_rows(rows)]
+    rms = np.sqrt(np.mean([gap**2 for gap, _ in gaps]))
+    largest, name = max(gaps, key=lambda pair: abs(pair[0]))
+    count = "1 number" if len(gaps) == 1 else f"{len(gaps)} numbers"
+    return f"{title}: {count}, rms gap {rms:.1f} s.e., largest {largest:+.1f} ({name})"
+
+
+def _gap_rows(rows: Iterable[tuple[str, float, float, float]]) -> list[tuple[str, float, float, float]]:
+    """The rows with their numbers checked, at least one."""
+    rows = check_items("rows", rows, (tuple, list), "(name, theory, simulation, s.e.)")
+    if not all(len(row) == 4 for row in rows):
+        raise ValueError(f"rows must hold (name, theory, simulation, s.e.) only, got {shown(rows)}")
+    if not rows:
+        raise ValueError("rows must hold at least one row, got none")
+    return [_gap_row(*row) for row in rows]
+
+
+def _gap_row(name: str, theory: float, simulation: float, se: float) -> tuple[str, float, float, float]:
     numbers = check_real(f"the row {shown(name)}", (theory, simulation, se))
     if numbers.shape != (3,) or numbers[2] <= 0:
         raise ValueError(f"the row {shown(name)} must have a standard error > 0, got {shown(se)}")
-    theory, simulation, se = (float(number) for number in numbers)
-    gap = round((simulation - theory) / se, 1) + 0.0  # -0.0 would print as "-0.0"
-    return name, theory, simulation, se, gap
+    theory, simulation, se = numbers.tolist()
+    return name, theory, simulation, se
+
+
+def _gap(theory: float, simulation: float, se: float) -> float:
+    """The gap in standard errors, rounded; -0.0 would print as "-0.0"."""
+    return round((simulation - theory) / se, 1) + 0.0
 
 
 def _digits(value: float, count: int) -> str:

@@ -136,6 +136,13 @@ def test_gap_table_counts_standard_errors():
     ]
 
 
+def test_gap_summary_says_what_the_table_shows():
+    line = plotting.gap_summary([("a", 1.0, 1.3, 0.1), ("b", 0.0, -0.8, 0.2)], title="losses")
+    assert line == "losses: 2 numbers, rms gap 3.5 s.e., largest -4.0 (b)"
+    assert plotting.gap_summary([("a", 1.0, 1.0 - 1e-15, 0.1)], title="x").endswith("largest +0.0 (a)")
+    assert plotting.gap_summary([("a", 1.0, 1.0, 0.1)], title="x").startswith("x: 1 number, rms gap 0.0 s.e.")
+
+
 def test_gap_table_does_not_show_the_last_digits_of_another_processor():
     nudged = [(name, *(value * (1 + 1e-12) for value in row)) for name, *row in ROWS]
     assert plotting.gap_table(nudged) == plotting.gap_table(ROWS)
@@ -146,6 +153,7 @@ def test_gap_table_does_not_show_the_last_digits_of_another_processor():
     ("call", "message"),
     [
         (lambda ax: plotting.gap_table([]), "rows"),
+        (lambda ax: plotting.gap_summary([], title="x"), "rows"),
         (lambda ax: plotting.gap_table([("a", 1.0, 1.0, 0.0)]), "'a'.*standard error > 0"),
         (lambda ax: plotting.gap_table([("a", np.nan, 1.0, 0.1)]), "'a'.*finite"),
         (lambda ax: plotting.theory_and_simulation(ax, X, X, X, -X, label="l"), "se must be >= 0"),
