@@ -9,6 +9,7 @@ import sys
 from html.parser import HTMLParser
 from itertools import zip_longest
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -343,3 +344,22 @@ def test_the_solutions_hold_the_chapters_code_folded(small):
     assert all(
         cells[k]["metadata"]["jupyter"] == {"source_hidden": True, "outputs_hidden": True} for k in (1, 2)
     )
+
+
+def test_buttons_lead_to_the_made_notebook(tmp_path):
+    (tmp_path / notebooks.FOLDER).mkdir()
+    (tmp_path / notebooks.FOLDER / "01-a.ipynb").write_text("{}", "utf-8")
+    addresses = [
+        "https://mybinder.org/v2/gh/a/b/main?urlpath=lab/tree/book/01-a.ipynb",
+        "https://colab.research.google.com/github/a/b/blob/main/book/01-a.ipynb",
+        "../_sources/book/01-a.ipynb",
+    ]
+    buttons = [{"url": address} for address in addresses] + [{"javascript": "print()"}]
+    context = {"pathto": lambda path, resource: f"../{path}", "header_buttons": [{"buttons": buttons}, {}]}
+    notebooks.lead_buttons_here(SimpleNamespace(outdir=str(tmp_path)), "book/01-a", "", context, None)
+    assert [button.get("url") for button in buttons] == [
+        "https://mybinder.org/v2/gh/a/b/main?urlpath=lab/tree/notebooks/01-a.ipynb",
+        "https://colab.research.google.com/github/a/b/blob/main/notebooks/01-a.ipynb",
+        "../_notebooks/01-a.ipynb",
+        None,
+    ]
