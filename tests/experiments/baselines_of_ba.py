@@ -10,13 +10,14 @@ import numpy as np
 from onestep_lib import Setting, one_step, simulate
 from onestep_lib.experiment import baselines
 
-SIZES = {"n": 1200, "d": 400, "N": 600}
-STEPS = (0.0, 1.0, 5.0, 25.0)
+SIZES = {"n": 900, "d": 300, "N": 450}
+STEPS = (0.0, 1.0, 5.0, 50.0)
 
 
-def run(repeats: int = 16, seed: int = 2, **sizes: int) -> tuple:
+def run(repeats: int = 12, seed: int = 2, **sizes: int) -> tuple:
     """The network's losses at each step, the theory's, and those of the baselines; draws are paired."""
-    setting = Setting(**SIZES | sizes, target="sin", noise=0.1, ridge=0.02, step=STEPS, output="scaled")
+    setting = Setting(**SIZES | sizes, activation="centred relu", target=(0, 1, 0.6), noise=0.1, step=STEPS)
+    setting = setting.replace(output="scaled", ridge=0.02)
     network = simulate(setting, np.random.default_rng(seed), repeats)
     return network, one_step(setting), baselines(setting, np.random.default_rng(seed), repeats)
 

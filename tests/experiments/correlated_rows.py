@@ -22,7 +22,12 @@ def run(repeats: int = 24, seed: int = 4, step: float = 20.0, **sizes: int) -> d
 
 
 if __name__ == "__main__":
-    for shared, (losses, theory) in run().items():
+    found = run()
+    base, limit = found[0.0]
+    for shared, (losses, theory) in found.items():
         z = (losses.test[0] - theory.test) / losses.test_se[0]
+        moved = losses.draws[:, 1, 0] - base.draws[:, 1, 0]
+        error = moved.std(ddof=1) / np.sqrt(moved.size)
         print(f"shared {shared}: {losses.test.round(4)} +- {losses.test_se.round(4)}", end="  ")
         print(f"theory {theory.test:.4f}, z {z:.1f}")
+        print(f"    change {moved.mean():.4f} +- {error:.4f}, theory {theory.test - limit.test:.4f}")

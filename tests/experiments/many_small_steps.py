@@ -8,10 +8,10 @@ import numpy as np
 from onestep_lib import Setting, simulate
 from onestep_lib.schedules import Schedule
 
-SIZES = {"n": 800, "d": 400, "N": 600}
+SIZES = {"n": 400, "d": 200, "N": 300}
 
 
-def run(count: int = 8, repeats: int = 16, seed: int = 1, total: float = 15.0, **sizes: int) -> dict:
+def run(count: int = 8, repeats: int = 16, seed: int = 1, total: float = 10.0, **sizes: int) -> dict:
     """Losses by the name of the schedule; the draws of all are paired."""
     setting = Setting(**SIZES | sizes, target=(0, 1, 0, 0.3), noise=0.3, ridge=0.02, step=total)
     schedules = {
