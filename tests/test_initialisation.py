@@ -190,7 +190,7 @@ def test_finite_staircase_against_the_feature_map(deviation):
     """Ridge on F_2 itself, for a readout of mean 0.35 that all powers feel."""
     s = Setting(n=400, d=240, N=320, activation="softplus", target=(0, 1, 0.7), noise=0.5, step=[0.0, 8.0])
     s = s.replace(readout=(1.0, -0.6, 0.5, 2.0))
-    found = simulate(s, rng(31), repeats=40, features=spike_features(2))
+    found = simulate(s, rng(31), repeats=40, feature_map=spike_features(2))
     gain = finite_gain(s, 2)
     z = []
     for k, expected in ((1, gain.test[1]), (2, gain.objective[1])):
@@ -220,9 +220,9 @@ def test_weights_and_outliers_of_a_vocabulary(deviation):
 
 def test_too_few_values_for_the_feature_map():
     s = Setting(n=30, d=10, N=20, activation="softplus", step=1.0, readout=(1, -2))
-    simulate(s, rng(), repeats=2, features=infinite_spike_features(2), test_size=10)
+    simulate(s, rng(), repeats=2, feature_map=infinite_spike_features(2), test_size=10)
     with pytest.raises(ValueError, match="readout must have linearly independent powers"):
-        simulate(s, rng(), repeats=2, features=infinite_spike_features(4), test_size=10)
+        simulate(s, rng(), repeats=2, feature_map=infinite_spike_features(4), test_size=10)
 
 
 def test_correlated_rows_are_refused_by_name():
@@ -266,4 +266,4 @@ def test_given_rows_are_every_repeats_rows():
 def test_maps_of_a_step_refuse_rows_with_a_common_component():
     s = SMALL.replace(shared=0.2, step=1.0)
     with pytest.raises(ValueError, match="shared must be 0 for features that describe .* got 0.2"):
-        simulate(s, rng(), repeats=2, features="spikes_1")
+        simulate(s, rng(), repeats=2, feature_map="spikes_1")

@@ -201,7 +201,7 @@ WRONG = {
     "simulate: a list of maps": (
         lambda: simulate(S, RNG, features=["network"]),
         ValueError,
-        r"features must be one of 'network', .* got \['network'\]",
+        r"feature_map must be one of 'network', .* got \['network'\]",
     ),
     "gaussian_equivalent_features: X": (
         lambda: gaussian_equivalent_features(NETWORK, X[:, 1:], RNG),

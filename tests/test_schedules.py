@@ -70,7 +70,7 @@ def test_settings_refuse_what_does_not_fit():
     with pytest.raises(ValueError, match="updates must be 1 in the convention 'moniri'"):
         problem_in("moniri", several)
     with pytest.raises(ValueError, match="updates must be 1 for features that describe"):
-        simulate(several, rng(), repeats=2, features="spikes_1")
+        simulate(several, rng(), repeats=2, feature_map="spikes_1")
 
 
 def test_a_whole_number_of_updates_is_a_schedule():

@@ -89,7 +89,7 @@ def test_random_features_against_simulation(deviation):
 def test_the_staircase_against_simulation(deviation):
     """F_2 on the target s/... + s t + (t^2 - 1): the gains against step 0, draw by draw."""
     s = Setting(n=400, d=240, N=320, activation="softplus", target=MIXED, noise=0.3, step=[0.0, 8.0])
-    found, gain = simulate(s, rng(4), repeats=48, features=spike_features(2)), finite_gain(s, 2)
+    found, gain = simulate(s, rng(4), repeats=48, feature_map=spike_features(2)), finite_gain(s, 2)
     z = []
     for k, expected in ((1, gain.test[1]), (2, gain.objective[1])):
         drawn = found.draws[:, k, 0] - found.draws[:, k, 1]

@@ -201,7 +201,7 @@ EXAMPLES = {
     Spike: lambda: gradient_spike(setting()),
     SpikeMap: lambda: spike_map(setting(readout="signs"), 3.0),
     SpikedModel: spiked,
-    FixedPoint: lambda: solve_spiked(spiked(), 0.5, 0.7, 0.1).resolvent,
+    FixedPoint: lambda: solve_spiked(spiked(), 0.5, 0.7, 0.1).point,
     SpikedSolution: lambda: solve_spiked(spiked(), 0.5, 0.7, 0.1),
     SpikedTable: lambda: spiked().table,
     SteppedNetwork: stepped,

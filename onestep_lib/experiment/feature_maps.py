@@ -19,12 +19,12 @@ FeatureMap = Callable[[Network, np.ndarray, np.random.Generator], np.ndarray]
 _MARK = "one_step_outputs"
 
 
-def one_step_map(features: FeatureMap, outputs: Sequence[str] = OUTPUTS) -> FeatureMap:
+def one_step_map(feature_map: FeatureMap, outputs: Sequence[str] = OUTPUTS) -> FeatureMap:
     """Mark a feature map that describes the network after exactly one step, and return it.
 
     Parameters
     ----------
-    features : callable
+    feature_map : callable
         (network, X, rng) -> F, one sample a row.
     outputs : sequence of str
         What the residual may subtract, see :mod:`onestep_lib.settings`.
@@ -36,18 +36,18 @@ def one_step_map(features: FeatureMap, outputs: Sequence[str] = OUTPUTS) -> Feat
     >>> from onestep_lib.experiment import one_step_map, simulate
     >>> squares = one_step_map(lambda network, X, rng: (X @ network.weights.T) ** 2)
     >>> setting = Setting(n=50, d=20, N=30, step=1, updates=2)
-    >>> simulate(setting, np.random.default_rng(0), 2, features=squares)
+    >>> simulate(setting, np.random.default_rng(0), 2, feature_map=squares)
     Traceback (most recent call last):
         ...
     ValueError: updates must be 1 for features that describe the network after one step, got 2
     """
-    setattr(features, _MARK, tuple(outputs))
-    return features
+    setattr(feature_map, _MARK, tuple(outputs))
+    return feature_map
 
 
-def require_covered(features: FeatureMap, setting: Setting) -> None:
+def require_covered(feature_map: FeatureMap, setting: Setting) -> None:
     """Raise if the feature map is marked by `one_step_map` and does not describe the setting's network."""
-    outputs = getattr(features, _MARK, None)
+    outputs = getattr(feature_map, _MARK, None)
     if outputs is None:
         return
     if setting.updates != 1:

@@ -43,7 +43,7 @@ def simulate(
     setting: Setting,
     rng: np.random.Generator,
     repeats: int = 8,
-    features: str | FeatureMap = "network",
+    feature_map: str | FeatureMap = "network",
     test_size: int | None = None,
     jobs: int = 1,
     progress: bool = False,
@@ -56,7 +56,7 @@ def simulate(
     rng : numpy.random.Generator
     repeats : int
         Independent repeats, at least 2.
-    features : str or callable
+    feature_map : str or callable
         A name in `onestep_lib.experiment.surrogates.FEATURE_MAPS`, or a feature map of the same signature.
         One that `onestep_lib.experiment.feature_maps.one_step_map` marks is refused for the settings that
         it does not describe.
@@ -92,9 +92,9 @@ def simulate(
     check_generator(rng)
     progress = check_flag("progress", progress)
     repeats, jobs = check_count("repeats", repeats, minimum=2), check_count("jobs", jobs)
-    feature_map = _feature_map(features, setting)
+    chosen = _chosen(feature_map, setting)
     size = max(2000, 2 * setting.n) if test_size is None else check_count("test_size", test_size)
-    tasks = (delayed(_repeat)(setting, child, feature_map, size) for child in rng.spawn(repeats))
+    tasks = (delayed(_repeat)(setting, child, chosen, size) for child in rng.spawn(repeats))
     results = Parallel(n_jobs=jobs, return_as="generator")(tasks)
     bar = tqdm(results, total=repeats, desc="simulate", unit="repeat", disable=not progress)
     return Losses.from_draws(np.stack(list(bar)))
@@ -102,7 +102,7 @@ def simulate(
 
 @one_thread()
 def simulate_spectrum(
-    setting: Setting, rng: np.random.Generator, features: str | FeatureMap = "network"
+    setting: Setting, rng: np.random.Generator, feature_map: str | FeatureMap = "network"
 ) -> np.ndarray:
     """Return the eigenvalues of F F^T/n for one draw of the setting (one step), ascending, shape (n,).
 
@@ -123,11 +123,11 @@ def simulate_spectrum(
         raise ValueError(f"step must be one number for a spectrum, got {shown(setting.step)}")
     streams = Draws(setting, rng)
     network = next(streams.networks())
-    feature_map, X = _feature_map(features, setting), streams.ridge_batch[0]
+    chosen, X = _chosen(feature_map, setting), streams.ridge_batch[0]
     if setting.n <= setting.N:
-        F = feature_map(network, X, streams.noise)
+        F = chosen(network, X, streams.noise)
         return np.linalg.eigvalsh(F @ F.T / setting.n)
-    blocks = (feature_map(network, X[rows], streams.noise) for rows in _blocks(setting.n, setting.N))
+    blocks = (chosen(network, X[rows], streams.noise) for rows in _blocks(setting.n, setting.N))
     values = np.linalg.eigvalsh(sum(F.T @ F for F in blocks) / setting.n)
     # A map may have more columns than the network has neurons.
     zeros = np.zeros(max(0, setting.n - values.size))
@@ -140,15 +140,15 @@ def _blocks(count: int, width: int) -> list[slice]:
     return [slice(start, start + rows) for start in range(0, count, rows)]
 
 
-def _feature_map(features: str | FeatureMap, setting: Setting) -> FeatureMap:
-    if not callable(features) and not (isinstance(features, str) and features in FEATURE_MAPS):
+def _chosen(feature_map: str | FeatureMap, setting: Setting) -> FeatureMap:
+    if not callable(feature_map) and not (isinstance(feature_map, str) and feature_map in FEATURE_MAPS):
         raise ValueError(
-            f"features must be one of {', '.join(map(repr, FEATURE_MAPS))} or a feature map, "
-            f"got {shown(features)}"
+            f"feature_map must be one of {', '.join(map(repr, FEATURE_MAPS))} or a feature map, "
+            f"got {shown(feature_map)}"
         )
-    feature_map = features if callable(features) else FEATURE_MAPS[features]
-    require_covered(feature_map, setting)
-    return feature_map
+    chosen = feature_map if callable(feature_map) else FEATURE_MAPS[feature_map]
+    require_covered(chosen, setting)
+    return chosen
 
 
 class Draws:

@@ -2,7 +2,7 @@ r"""Feature maps to simulate: the network's own, and the simpler ones that are e
 
 A feature map takes a network, inputs and a Generator and returns the matrix F, one sample a row. After a
 step the network is a `onestep_lib.experiment.steps.SteppedNetwork`, which remembers its initial weights and
-the gradient's direction. `FEATURE_MAPS` names them for ``simulate(..., features=...)``.
+the gradient's direction. `FEATURE_MAPS` names them for ``simulate(..., feature_map=...)``.
 
 Given the coordinate :math:`\kappa=v\cdot x` along the direction of the gradient, the features after a large
 step are equivalent to their conditional mean, a linear part and independent noise: conditional Gaussian

@@ -102,6 +102,6 @@ def validation_losses(
             model, near = stepped_vocabulary(setting, float(step), count), None
             for ridge in np.atleast_1d(setting.ridges):
                 near = solve_spiked(model, setting.phi, setting.psi, ridge, d, leverage, near, _TOLERANCE)
-                kept = float(near.table.grid.weights @ near.resolvent.D)
+                kept = float(near.table.grid.weights @ near.point.D)
                 values.append([near.test, near.train / kept**2, 1 - kept])
     return Validation(*(plain(column.reshape(setting.shape)) for column in np.array(values).T))

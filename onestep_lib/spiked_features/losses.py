@@ -220,7 +220,7 @@ def _fixed_arguments(
 def _solve_point(model: SpikedModel, ratios: Ratios, near: SpikedSolution | None) -> SpikedSolution:
     """`solve_spiked` from checked numbers."""
     table = model.table if near is None else near.table
-    start = None if near is None else (near.resolvent.c, near.resolvent.V)
+    start = None if near is None else (near.point.c, near.point.V)
     while table.grid.nodes.size <= _MOST_NODES:
         try:
             solution = _solve_on(table, ratios, start)
@@ -231,7 +231,7 @@ def _solve_point(model: SpikedModel, ratios: Ratios, near: SpikedSolution | None
         if not np.any(coarse):
             return solution
         grid = table.grid.split(coarse)
-        start = (solution.resolvent.c, np.interp(grid.nodes, table.grid.nodes, solution.resolvent.V))
+        start = (solution.point.c, np.interp(grid.nodes, table.grid.nodes, solution.point.V))
         table = kappa_table(model, grid)
     at = {"spikes": model.spikes.tolist(), "ratios": ratios}
     reason = f"averages over kappa need over {_MOST_NODES} nodes: take a smaller step or a larger tolerance"
@@ -240,7 +240,7 @@ def _solve_point(model: SpikedModel, ratios: Ratios, near: SpikedSolution | None
 
 def _unresolved(solution: SpikedSolution, tolerance: float) -> np.ndarray:
     """The panels of kappa on which some average is not good to the tolerance."""
-    table, D = solution.table, solution.resolvent.D
+    table, D = solution.table, solution.point.D
     power = table.features.fractions @ (table.features.means.mu1**2 + table.features.means.mu2_sq)
     values = np.stack([D * power, solution.error, D**2 * solution.error])
     total = np.abs(values @ table.grid.weights)
@@ -262,24 +262,24 @@ def _solve_on(
         except (ConvergenceError, np.linalg.LinAlgError):
             start = None
     if not ratios.leverage:
-        resolvent = solve_fixed_point(
+        point = solve_fixed_point(
             table.features, ratios.alpha, ratios.beta, ratios.penalty, start, tolerance=ratios.tolerance
         )
-        return second_moments(table, ratios, resolvent, mean_part(table, ratios, resolvent))
+        return second_moments(table, ratios, point, mean_part(table, ratios, point))
     # The leverage of the mean part adds to V; each pass changes it by a factor O(1/d).
     weights = _weights_across(table.features.bulk, ratios.inverse_d)
     extra = np.zeros_like(table.grid.weights)
     change = np.inf
     for _ in range(PASSES):
-        resolvent = solve_fixed_point(
+        point = solve_fixed_point(
             table.features, ratios.alpha, ratios.beta, ratios.penalty, start, extra, weights, ratios.tolerance
         )
-        mean = mean_part(table, ratios, resolvent)
+        mean = mean_part(table, ratios, point)
         new = ratios.inverse_d / ratios.beta * np.sum((mean.half_inverse @ table.columns) ** 2, axis=0)
-        change = float(np.max(np.abs(new - extra) * resolvent.D))
+        change = float(np.max(np.abs(new - extra) * point.D))
         if change < ratios.tolerance:
-            return second_moments(table, ratios, resolvent, mean)
-        extra, start = new, (resolvent.c, resolvent.V)
+            return second_moments(table, ratios, point, mean)
+        extra, start = new, (point.c, point.V)
     raise ConvergenceError("spiked_features (leverage)", change, {"ratios": ratios}, ratios.difficulty(table))
 
 
@@ -293,10 +293,10 @@ def _solve_swept(
     def lift(sweep: Sweep) -> np.ndarray:
         return leverage_lift(table, ratios, sweep) if ratios.leverage else np.zeros_like(sweep.D)
 
-    resolvent = sweep_fixed_point(
+    point = sweep_fixed_point(
         table.features, ratios.alpha, ratios.beta, ratios.penalty, lift, weights, ratios.tolerance, start
     )
-    return second_moments(table, ratios, resolvent, mean_part(table, ratios, resolvent))
+    return second_moments(table, ratios, point, mean_part(table, ratios, point))
 
 
 def _weights_across(bulk: BulkCovariance, inverse_d: float) -> np.ndarray:

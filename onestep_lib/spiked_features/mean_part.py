@@ -45,11 +45,11 @@ class MeanPart:
     half_inverse: np.ndarray
 
 
-def mean_part(table: SpikedTable, ratios: Ratios, resolvent: FixedPoint) -> MeanPart:
-    c, D = resolvent.c, resolvent.D
+def mean_part(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> MeanPart:
+    c, D = point.c, point.D
     mass = ratios.alpha / ratios.beta * table.grid.weights * D
     m_hat = table.features.means.mu1 @ (mass * table.labels.h1)
-    known = _mean_penalty(table, ratios, resolvent)
+    known = _mean_penalty(table, ratios, point)
     inverse, K_vt, K_tt = known.inverse, known.K_vt, known.K_tt
     G = c.size
     pull = np.zeros(3 * G)

@@ -43,7 +43,7 @@ class SpikedSolution:
         Overlaps of the :math:`s_g` across v.
     error : ndarray, shape (K,)
         :math:`E(\kappa)` on the grid of `table`.
-    resolvent : FixedPoint
+    point : FixedPoint
     table : SpikedTable
         With the grid that the solution needed.
     """
@@ -58,30 +58,28 @@ class SpikedSolution:
     Q: np.ndarray
     N: np.ndarray
     error: np.ndarray
-    resolvent: FixedPoint
+    point: FixedPoint
     table: SpikedTable
 
 
-def second_moments(
-    table: SpikedTable, ratios: Ratios, resolvent: FixedPoint, mean: MeanPart
-) -> SpikedSolution:
+def second_moments(table: SpikedTable, ratios: Ratios, point: FixedPoint, mean: MeanPart) -> SpikedSolution:
     r"""The linear system: (Q, N) solve :math:`(I-t')y=` source, and the losses follow."""
     pairs, means = table.features.pairs, table.features.means
-    labels, weights, D = table.labels, table.grid.weights, resolvent.D
+    labels, weights, D = table.labels, table.grid.weights, point.D
     M, S, T = np.split(mean.coefficients, 3)
     pulled = mean.m @ means.mu1
     fixed = (labels.h0 - mean.fitted) ** 2 + labels.variance - 2 * labels.h1 * pulled
-    Q0, T0 = _sources(table, ratios, resolvent, mean)
-    gain = resolvent.c**2 / (ratios.beta * table.features.fractions)
+    Q0, T0 = _sources(table, ratios, point, mean)
+    gain = point.c**2 / (ratios.beta * table.features.fractions)
     source = np.concatenate([pairs.vector(Q0), gain * T0])
-    forcing = ratios.alpha / ratios.beta**2 * resolvent.response @ (table.features.moments * weights * D**2)
-    factors = lu_factor(resolvent.jacobian)
+    forcing = ratios.alpha / ratios.beta**2 * point.response @ (table.features.moments * weights * D**2)
+    factors = lu_factor(point.jacobian)
     extra = np.zeros_like(D)
     for _ in range(PASSES):
         y = lu_solve(factors, source + forcing @ (fixed + extra))
         error = fixed + extra + y @ table.features.counted
         N = y[pairs.size :]
-        new = _extra_error(table, ratios, resolvent, mean, N, error) if ratios.leverage else extra
+        new = _extra_error(table, ratios, point, mean, N, error) if ratios.leverage else extra
         # Labels that are learned to the last digit leave an error of 0.
         change = float(np.max(np.abs(new - extra) / np.maximum(np.abs(error), np.finfo(float).tiny)))
         if change < ratios.tolerance:
@@ -103,44 +101,44 @@ def second_moments(
         if not gap < _ENVELOPE:
             at = {"spikes": table.features.fractions.size, "ratios": ratios}
             raise ConvergenceError("spiked_features (second moments)", gap, at, ratios.difficulty(table))
-    return SpikedSolution(train, test, objective, M, S, T, mean.m, Q, N, error, resolvent, table)
+    return SpikedSolution(train, test, objective, M, S, T, mean.m, Q, N, error, point, table)
 
 
 def _sources(
-    table: SpikedTable, ratios: Ratios, resolvent: FixedPoint, mean: MeanPart
+    table: SpikedTable, ratios: Ratios, point: FixedPoint, mean: MeanPart
 ) -> tuple[np.ndarray, np.ndarray]:
     """The parts of Q and of T_gg (the variance of the dual field) that do not depend on Q and N."""
     bulk = table.features.bulk
     M, S, T = np.split(mean.coefficients, 3)
     forces = np.stack([mean.upsilon, mean.m_hat])
     overlaps = np.array([[bulk.vv, bulk.vt], [bulk.vt, bulk.tt]])
-    moved = np.einsum("kgh,ah->kag", resolvent.K, forces)
-    pulled = np.einsum("khg,ah->kag", resolvent.J, forces)
+    moved = np.einsum("kgh,ah->kag", point.K, forces)
+    pulled = np.einsum("khg,ah->kag", point.J, forces)
     Q0 = np.einsum("abk,kag,kbh->gh", overlaps, moved, moved) - np.outer(S, S)
     T0 = np.einsum("abk,gk,kag,kbg->g", overlaps, bulk.scales, pulled, pulled)
-    return Q0, T0 + (T**2 + ratios.inverse_d * M**2) / resolvent.c**2
+    return Q0, T0 + (T**2 + ratios.inverse_d * M**2) / point.c**2
 
 
 def _extra_error(
     table: SpikedTable,
     ratios: Ratios,
-    resolvent: FixedPoint,
+    point: FixedPoint,
     mean: MeanPart,
     N: np.ndarray,
     error: np.ndarray,
 ) -> np.ndarray:
     """The variance of the mean part at finite d, a function of kappa."""
     G, inverse_d = N.size, ratios.inverse_d
-    mass = ratios.alpha / ratios.beta**2 * inverse_d * table.grid.weights * resolvent.D**2
+    mass = ratios.alpha / ratios.beta**2 * inverse_d * table.grid.weights * point.D**2
     inner = (table.columns * (mass * error)) @ table.columns.T
-    noise = inverse_d * N / resolvent.c**2
+    noise = inverse_d * N / point.c**2
     inner += np.diag(np.concatenate([inverse_d * noise, np.zeros(G), noise]))
-    inner[G : 2 * G, G : 2 * G] += inverse_d * _noise_along(table.features.bulk, resolvent, mean, N)
+    inner[G : 2 * G, G : 2 * G] += inverse_d * _noise_along(table.features.bulk, point, mean, N)
     projected = mean.half_inverse.T @ (mean.half_inverse @ table.columns)
     return np.sum(projected * (inner @ projected), axis=0)
 
 
-def _noise_along(bulk: BulkCovariance, resolvent: FixedPoint, mean: MeanPart, N: np.ndarray) -> np.ndarray:
+def _noise_along(bulk: BulkCovariance, point: FixedPoint, mean: MeanPart, N: np.ndarray) -> np.ndarray:
     """d times the covariance (G, G) of the forces on S that come from the rows (formula in the module)."""
-    moved = mean.inverse @ resolvent.J
+    moved = mean.inverse @ point.J
     return np.einsum("k,kgh,hk,kjh->gj", bulk.vv, moved, N[:, None] * bulk.scales, moved, optimize=True)

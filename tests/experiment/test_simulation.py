@@ -33,9 +33,9 @@ def assert_same_losses(first, second, rtol=1e-10):
 
 @pytest.mark.parametrize("kind", ["network", "gaussian_equivalent"])
 def test_a_seed_reproduces(kind):
-    first, second = (simulate(SMALL, rng(), repeats=3, features=kind) for _ in range(2))
+    first, second = (simulate(SMALL, rng(), repeats=3, feature_map=kind) for _ in range(2))
     np.testing.assert_array_equal(first.draws, second.draws)
-    assert first.test != simulate(SMALL, rng(1), repeats=3, features=kind).test
+    assert first.test != simulate(SMALL, rng(1), repeats=3, feature_map=kind).test
 
 
 def test_two_calls_with_one_generator_differ():
@@ -57,13 +57,15 @@ def test_more_repeats_keep_the_first_ones():
 def test_a_path_equals_its_single_runs(kind):
     """Draws are shared along penalties and steps, whatever else is in the path: losses are paired."""
     ridges, steps = (0.01, 0.1, 1.0), (0.0, 0.5, 3.0)
-    path = simulate(SMALL.replace(ridge=ridges, step=steps), rng(), repeats=3, features=kind, test_size=5000)
+    path = simulate(
+        SMALL.replace(ridge=ridges, step=steps), rng(), repeats=3, feature_map=kind, test_size=5000
+    )
     assert path.test.shape == (3, 3)
     assert path.draws.shape == (3, 3, 3, 3)
     for i, step in enumerate(steps):
         for j, ridge in enumerate(ridges):
             one = SMALL.replace(ridge=ridge, step=step)
-            single = simulate(one, rng(), repeats=3, features=kind, test_size=5000)
+            single = simulate(one, rng(), repeats=3, feature_map=kind, test_size=5000)
             assert isinstance(single.test, float)
             np.testing.assert_allclose(path.draws[:, :, i, j], single.draws, rtol=1e-9)
 
@@ -76,8 +78,8 @@ def test_noise_and_step_leave_the_other_streams_alone():
         seen.append((network.weights.copy(), X.copy()))
         return feature_matrix(network.weights, X, network.activation)
 
-    simulate(SMALL, rng(), repeats=2, features=spy)
-    simulate(SMALL.replace(noise=2.0, ridge=5.0, target="sin"), rng(), repeats=2, features=spy)
+    simulate(SMALL, rng(), repeats=2, feature_map=spy)
+    simulate(SMALL.replace(noise=2.0, ridge=5.0, target="sin"), rng(), repeats=2, feature_map=spy)
     half = len(seen) // 2
     for (W, X), (W2, X2) in zip(seen[:half], seen[half:], strict=True):
         np.testing.assert_array_equal(W, W2)
@@ -93,7 +95,7 @@ def test_the_step_uses_its_own_batch():
         return feature_matrix(network.weights, X, network.activation)
 
     s = SMALL.replace(step=2.0)
-    simulate(s, rng(), repeats=2, features=spy, test_size=10)
+    simulate(s, rng(), repeats=2, feature_map=spy, test_size=10)
     children = rng().spawn(2)[0].spawn(6)
     direction = sample_direction(s.d, children[0])
     network = initial_network(s, children[1])
@@ -176,7 +178,7 @@ def test_test_loss_against_its_closed_form():
         return X @ network.weights.T
 
     s = SMALL.replace(activation="identity", target=(0, 1), N=8)
-    losses = simulate(s, rng(), repeats=2, features=spy, test_size=400_000)
+    losses = simulate(s, rng(), repeats=2, feature_map=spy, test_size=400_000)
     children = rng().spawn(2)[0].spawn(6)
     direction = sample_direction(s.d, children[0])
     X, y = sample_batch(s, s.n, direction, children[3])
@@ -219,7 +221,7 @@ def test_agrees_with_random_features(activation, target, change, kind, deviation
     s = Setting(
         n=300, d=180, N=240, activation=activation, target=target, noise=0.5, ridge=[0.02, 0.2, 2], **change
     )
-    found, theory = simulate(s, rng(11), repeats=24, features=kind), random_features(s)
+    found, theory = simulate(s, rng(11), repeats=24, feature_map=kind), random_features(s)
     gaps = {}
     for name in KINDS:
         mean, se = found[name]
@@ -262,13 +264,13 @@ def test_a_seed_instead_of_a_generator(seed):
         ({"jobs": 0}, ValueError, "jobs must be an integer >= 1, got 0"),
         ({"test_size": 0}, ValueError, "test_size must be an integer >= 1, got 0"),
         (
-            {"features": "kernel"},
+            {"feature_map": "kernel"},
             ValueError,
-            "features must be one of 'network', 'gaussian_equivalent'.* got 'kernel'",
+            "feature_map must be one of 'network', 'gaussian_equivalent'.* got 'kernel'",
         ),
-        ({"features": 3}, ValueError, "features must be one of .* got 3"),
-        ({"features": lambda net, X, g: X[:5]}, ValueError, "must have the same number of rows"),
-        ({"features": lambda net, X, g: X * np.nan}, ValueError, "F must be finite"),
+        ({"feature_map": 3}, ValueError, "feature_map must be one of .* got 3"),
+        ({"feature_map": lambda net, X, g: X[:5]}, ValueError, "must have the same number of rows"),
+        ({"feature_map": lambda net, X, g: X * np.nan}, ValueError, "F must be finite"),
     ],
 )
 def test_refusals(arguments, error, message):
@@ -292,11 +294,11 @@ def test_refusals_of_settings():
 @pytest.mark.parametrize("features", ["network", "gaussian_equivalent"])
 def test_a_streamed_fit_is_the_fit_on_the_whole(features, monkeypatch):
     setting = Setting(n=500, d=20, N=30, target=(0, 1, 0.5), noise=0.3, ridge=(0.01, 1.0), step=(0.0, 3.0))
-    whole = simulate(setting, np.random.default_rng(31), repeats=2, features=features)
+    whole = simulate(setting, np.random.default_rng(31), repeats=2, feature_map=features)
     monkeypatch.setattr("onestep_lib.experiment.simulation._HELD", 0)
     monkeypatch.setattr("onestep_lib.experiment.simulation._CHUNK", 128)
     monkeypatch.setattr("onestep_lib.experiment.steps._BLOCK", 77)
-    streamed = simulate(setting, np.random.default_rng(31), repeats=2, features=features, test_size=2000)
+    streamed = simulate(setting, np.random.default_rng(31), repeats=2, feature_map=features, test_size=2000)
     # The test inputs come in other chunks, so the surrogate's noise on them differs; training does not.
     np.testing.assert_allclose(streamed.draws[:, [0, 2]], whole.draws[:, [0, 2]], rtol=1e-9)
     if features == "network":
@@ -316,7 +318,7 @@ def test_blas_runs_on_one_thread_and_as_before_afterwards(jobs):
         return feature_matrix(network.weights, X, network.activation)
 
     with threadpool_limits(2, user_api="blas"):
-        simulate(SMALL, rng(), repeats=2, features=feature_map, jobs=jobs)
+        simulate(SMALL, rng(), repeats=2, feature_map=feature_map, jobs=jobs)
         simulate_spectrum(SMALL, rng(), feature_map)
         assert blas_threads() == {2}
 

@@ -500,7 +500,7 @@ def test_losses_against_simulation(name, features, rows, deviation):
         n=400, d=240, N=320, activation=name, target=(0, 1, 2**-0.5), noise=0.5, ridge=[1e-2, 1.0], rows=rows
     )
     theory = random_features(s)
-    found = simulate(s, np.random.default_rng(3), repeats=16, features=features, test_size=1000)
+    found = simulate(s, np.random.default_rng(3), repeats=16, feature_map=features, test_size=1000)
     for quantity in ("train", "test", "objective"):
         mean, se = found[quantity]
         scores = (mean - theory[quantity][0]) / se

@@ -291,7 +291,7 @@ def test_simulate_sees_stepped_networks():
         return network.activation(X @ network.weights.T)
 
     s = Setting(n=30, d=10, N=12, step=[0.0, 1.0])
-    losses = simulate(s, np.random.default_rng(1), repeats=2, features=spy, test_size=20)
+    losses = simulate(s, np.random.default_rng(1), repeats=2, feature_map=spy, test_size=20)
     np.testing.assert_array_equal(
         losses.draws, simulate(s, np.random.default_rng(1), repeats=2, test_size=20).draws
     )

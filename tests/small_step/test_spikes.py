@@ -382,14 +382,14 @@ def test_feature_maps_in_simulate():
     s = Setting(n=60, d=30, N=40, activation="softplus", step=[0.0, 2.0], noise=0.3)
     rng = [np.random.default_rng(3) for _ in range(4)]
     network = simulate(s, rng[0], repeats=2)
-    spiked = simulate(s, rng[1], repeats=2, features="spikes_2")
+    spiked = simulate(s, rng[1], repeats=2, feature_map="spikes_2")
     np.testing.assert_allclose(spiked.draws[..., 0], network.draws[..., 0])
-    widened = simulate(s, np.random.default_rng(3), repeats=2, features=spike_features(2, widened=True))
+    widened = simulate(s, np.random.default_rng(3), repeats=2, feature_map=spike_features(2, widened=True))
     np.testing.assert_allclose(widened.draws[..., 0], network.draws[..., 0])
     assert np.all(spiked.train[1] != network.train[1])
-    still = simulate(s.replace(step=0.0), rng[2], repeats=2, features=spike_features(1))
+    still = simulate(s.replace(step=0.0), rng[2], repeats=2, feature_map=spike_features(1))
     np.testing.assert_allclose(still.draws, network.draws[..., 0])
-    few = simulate(s.replace(step=[1.0, 2.0]), rng[3], repeats=2, features="infinite_spikes_2", jobs=2)
+    few = simulate(s.replace(step=[1.0, 2.0]), rng[3], repeats=2, feature_map="infinite_spikes_2", jobs=2)
     np.testing.assert_allclose(few.train[0], few.train[1])
 
 
@@ -398,21 +398,23 @@ def test_feature_maps_in_simulate():
 @pytest.mark.parametrize("call", [partial(simulate, repeats=2), simulate_spectrum])
 def test_maps_of_one_step_refuse_several(call, features):
     s = Setting(n=20, d=10, N=15, step=1.0)
-    call(s, np.random.default_rng(0), features=features)
+    call(s, np.random.default_rng(0), feature_map=features)
     with pytest.raises(ValueError, match="updates must be 1 for features that describe .* got 2"):
-        call(s.replace(updates=2), np.random.default_rng(0), features=features)
+        call(s.replace(updates=2), np.random.default_rng(0), feature_map=features)
 
 
 @pytest.mark.parametrize("features", [spike_features(2), infinite_spike_features(1), "spikes_2"])
 def test_spikes_refuse_a_raw_network(features):
     s = Setting(n=20, d=10, N=15, step=1.0, output="raw")
     with pytest.raises(ValueError, match="output must be 'centred' or 'scaled' .* got 'raw'"):
-        simulate(s, np.random.default_rng(0), repeats=2, features=features)
+        simulate(s, np.random.default_rng(0), repeats=2, feature_map=features)
 
 
 def test_a_map_without_a_mark_takes_every_setting():
     s = Setting(n=20, d=10, N=15, step=1.0, output="raw", updates=2)
-    simulate(s, np.random.default_rng(0), repeats=2, features=lambda network, X, rng: X @ network.weights.T)
+    simulate(
+        s, np.random.default_rng(0), repeats=2, feature_map=lambda network, X, rng: X @ network.weights.T
+    )
 
 
 @pytest.mark.parametrize(
@@ -428,7 +430,7 @@ def test_a_map_without_a_mark_takes_every_setting():
 def test_infinite_spikes_refuse(changes, message):
     s = Setting(n=20, d=10, N=15, step=1.0).replace(**changes)
     with pytest.raises(ValueError, match=message):
-        simulate(s, np.random.default_rng(0), repeats=2, features=infinite_spike_features(2))
+        simulate(s, np.random.default_rng(0), repeats=2, feature_map=infinite_spike_features(2))
 
 
 @pytest.mark.parametrize("features", [spike_features(2, widened=True), conditional_gaussian_features])

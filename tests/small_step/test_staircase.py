@@ -337,7 +337,7 @@ def test_realised_readout_and_spike_explain_the_scatter():
 
 def test_signs_readout_simulation(deviation):
     s = Setting(n=400, d=240, N=320, activation="softplus", step=[0.0, 8.0], readout="signs", **COMMON)
-    losses = simulate(s, np.random.default_rng(3), repeats=24, features=spike_features(2), test_size=800)
+    losses = simulate(s, np.random.default_rng(3), repeats=24, feature_map=spike_features(2), test_size=800)
     gain = losses.draws[:, :, 0] - losses.draws[:, :, 1]
     expected = finite_gain(s, 2)
     z = [
@@ -355,7 +355,9 @@ def test_widened_spikes_simulation(deviation):
         n=400, d=240, N=320, activation="centred relu", step=12.0, rows="spherical", **COMMON
     )  # fmt: skip
     rank_one, widened = (
-        simulate(s, np.random.default_rng(6), repeats=120, features=spike_features(2, wide), test_size=2000)
+        simulate(
+            s, np.random.default_rng(6), repeats=120, feature_map=spike_features(2, wide), test_size=2000
+        )
         for wide in (False, True)
     )
     expected = both(finite_gain(s, 2)) - both(finite_gain(s, 2, exact_spike(s)))

@@ -77,8 +77,8 @@ def test_every_intermediate_of_the_worked_example(deviation):
         found = getattr(solution, name)
         deviation("losses.solve_spiked", "stored example", found, example[name])
     for name in ("c", "Lambda", "Omega"):
-        np.testing.assert_allclose(getattr(solution.resolvent, name), example[name], rtol=1e-9)
-        found = getattr(solution.resolvent, name)
+        np.testing.assert_allclose(getattr(solution.point, name), example[name], rtol=1e-9)
+        found = getattr(solution.point, name)
         deviation("fixed_point.solve_fixed_point", "stored example", found, example[name])
 
 
