@@ -40,7 +40,7 @@ class Sample:
 def _gradient_direction(s: Setting, direction: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """b = X^T y/n of a fresh Gaussian batch, exact in law: given y, the rest of X is Gaussian."""
     along = rng.standard_normal(s.step_samples)
-    y = s.target(along) + s.noise * rng.standard_normal(s.n)
+    y = s.target(along) + s.noise * rng.standard_normal(along.size)
     rest = rng.standard_normal(s.d) * np.linalg.norm(y) / s.step_samples
     return rest + direction * (along @ y / s.step_samples - rest @ direction)
 

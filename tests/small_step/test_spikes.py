@@ -183,7 +183,7 @@ def test_spike_norms_simulation(readout, deviation):
         ({"activation": "relu", "rows": "spherical", "step": 15.0}, 2),
         ({"activation": "softplus", "step": 10.0}, 2),
         ({"activation": "tanh", "step": 3.0, "readout": "signs"}, 3),
-        ({"activation": "softplus", "step": 6.0, "n_0": 140}, 2),
+        ({"activation": "softplus", "step": 3.5, "n_0": 140}, 2),
         ({"activation": "softplus", "step": 10.0, "n_0": 4200}, 2),
     ],
 )
