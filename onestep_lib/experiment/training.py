@@ -121,7 +121,7 @@ def train_to_convergence(
     ridge: float,
     decay: float | None = None,
     tolerance: float = 1e-4,
-    most: int = 5000,
+    most: int = 20_000,
 ) -> TrainedNetwork:
     r"""Train both layers on one batch until the gradient is small.
 
@@ -136,7 +136,8 @@ def train_to_convergence(
     decay : float, optional
         mu > 0; by default lambda/N.
     tolerance : float
-        The largest entry of the gradient at the end over that at the start.
+        The largest entry of the gradient, in a and in :math:`(W-W_0)/\sqrt N`, at the end over that at the
+        start.
     most : int
         Most evaluations of L.
 
@@ -176,14 +177,18 @@ def train_to_convergence(
     start, shape = network.weights, network.weights.shape
     fit = ridge_path(feature_matrix(start, X, network.activation), y, ridge)
 
+    # A row matters |a_j|, about 1/sqrt(N), as much as its readout: this unit conditions the problem.
+    unit = float(np.sqrt(width))
+
     def at(flat: np.ndarray) -> Network:
-        return Network(flat[: start.size].reshape(shape), flat[start.size :], network.activation)
+        moved = unit * flat[: start.size].reshape(shape)
+        return Network(start + moved, flat[start.size :], network.activation)
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         value, of_weights, of_readout = training_loss(at(flat), start, X, y, ridge, decay)
-        return value, np.concatenate([of_weights.ravel(), of_readout])
+        return value, np.concatenate([unit * of_weights.ravel(), of_readout])
 
-    first = np.concatenate([start.ravel(), fit.coefficients])
+    first = np.concatenate([np.zeros(start.size), fit.coefficients])
     goal = tolerance * float(np.max(np.abs(loss(first)[1])))
     options = {"maxfun": most, "maxiter": most, "gtol": goal, "ftol": 0.0, "maxcor": 20}
     found = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)

@@ -10,11 +10,11 @@ import numpy as np
 from onestep_lib import Setting, one_step, simulate
 from onestep_lib.experiment import baselines
 
-SIZES = {"n": 900, "d": 300, "N": 450}
-STEPS = (0.0, 1.0, 5.0, 50.0)
+SIZES = {"n": 1500, "d": 300, "N": 450}
+STEPS = (0.0, 1.0, 5.0, 30.0)
 
 
-def run(repeats: int = 12, seed: int = 2, **sizes: int) -> tuple:
+def run(repeats: int = 8, seed: int = 2, **sizes: int) -> tuple:
     """The network's losses at each step, the theory's, and those of the baselines; draws are paired."""
     setting = Setting(**SIZES | sizes, activation="centred relu", target=(0, 1, 0.6), noise=0.1, step=STEPS)
     setting = setting.replace(output="scaled", ridge=0.02)

@@ -8,12 +8,12 @@ import numpy as np
 from onestep_lib import Setting
 from onestep_lib.experiment import Cost, compare_costs
 
-SIZES = {"n": 400, "d": 100, "N": 200}
+SIZES = {"n": 120, "d": 30, "N": 60}
 
 
-def run(repeats: int = 4, seed: int = 6, decay: float = 1e-4, **sizes: int) -> dict[str, Cost]:
+def run(repeats: int = 4, seed: int = 6, decay: float | None = None, **sizes: int) -> dict[str, Cost]:
     """Costs by method."""
-    setting = Setting(**SIZES | sizes, activation="softplus", target=(0, 1, 0.7), noise=0.3, step=14.0)
+    setting = Setting(**SIZES | sizes, activation="softplus", target=(0, 1, 0.7), noise=0.3, step=8.0)
     return compare_costs(setting.replace(ridge=0.02), np.random.default_rng(seed), repeats, decay)
 
 
