@@ -110,7 +110,7 @@ def training_flops(setting: Setting, evaluations: int, samples: int) -> float:
     check_instance("setting", setting, Setting)
     evaluations, samples = check_count("evaluations", evaluations), check_count("samples", samples)
     one = 4 * samples * setting.N * setting.d
-    return float(evaluations * one + ridge_flops(setting.replace(n=samples, fresh=True, updates=1)))
+    return float(evaluations * one + ridge_flops(setting.replace(n=samples, fresh=True, updates=1, n_0=None)))
 
 
 def compare_costs(
