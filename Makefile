@@ -72,7 +72,7 @@ format: $(VENV)/test ## rewrite code in the project's style
 refresh: $(VENV)/test ## run all chapters and store the outputs that tests compare
 	$(BIN)/python -m book._tools.refresh
 
-notebooks: book ## copy what the build made for JupyterLab, Binder and Colab to notebooks/
+notebooks: book ## copy what the build made for JupyterLab, Binder and Colab to book/notebooks/
 	$(BIN)/python -m book._tools.notebooks
 
 serve: book ## serve the site on this machine

@@ -61,8 +61,8 @@ def state(root: Path) -> dict:
 
 
 def hashes(root: Path, names: tuple[str, ...], leave_out: tuple[str, ...] = ()) -> dict[str, str]:
-    """SHA-256 of every file under `names`, without what Python and Jupyter leave among sources."""
-    passed_over = {"__pycache__", ".ipynb_checkpoints", *leave_out}
+    """SHA-256 of every file under `names`, without what Python, Jupyter and `make notebooks` leave there."""
+    passed_over = {"__pycache__", ".ipynb_checkpoints", "notebooks", *leave_out}
     paths = (
         p for name in names for p in ((root / name).rglob("*") if (root / name).is_dir() else [root / name])
     )

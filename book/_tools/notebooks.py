@@ -1,4 +1,4 @@
-"""Copy the notebooks that a build made from the chapters to notebooks/, which Binder and Colab open.
+"""Copy the notebooks that a build made from the chapters to book/notebooks/, which Binder and Colab open.
 
     python -m book._tools.notebooks
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE = Path("_build") / "html" / "_notebooks"
-COPIES = "notebooks"
+COPIES = "book/notebooks"
 
 
 def main(root: Path = ROOT) -> int:

@@ -358,8 +358,8 @@ def test_buttons_lead_to_the_made_notebook(tmp_path):
     context = {"pathto": lambda path, resource: f"../{path}", "header_buttons": [{"buttons": buttons}, {}]}
     notebooks.lead_buttons_here(SimpleNamespace(outdir=str(tmp_path)), "book/01-a", "", context, None)
     assert [button.get("url") for button in buttons] == [
-        "https://mybinder.org/v2/gh/a/b/main?urlpath=lab/tree/notebooks/01-a.ipynb",
-        "https://colab.research.google.com/github/a/b/blob/main/notebooks/01-a.ipynb",
+        "https://mybinder.org/v2/gh/a/b/main?urlpath=lab/tree/book/notebooks/01-a.ipynb",
+        "https://colab.research.google.com/github/a/b/blob/main/book/notebooks/01-a.ipynb",
         "../_notebooks/01-a.ipynb",
         None,
     ]

@@ -7,7 +7,7 @@ code cells of its source: numbers as on the page, captions as text under the fig
     _build/html/_notebooks/NN-name.ipynb             the chapter without its solutions
     _build/html/_notebooks/NN-name-solutions.ipynb   the solutions, with the chapter's code folded above them
 
-`python -m book._tools.notebooks` copies them to notebooks/, which Binder and Colab open. On the
+`python -m book._tools.notebooks` copies them to book/notebooks/, which Binder and Colab open. On the
 published site the launch and download buttons lead to them.
 """
 
@@ -23,7 +23,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from sphinx.application import Sphinx
 
 FOLDER = "_notebooks"  # beside the pages
-COPIES = "notebooks"  # in the repository
+COPIES = "book/notebooks"  # in the repository
 CHAPTER = re.compile(r"book/((?:\d\d|appendix)-[\w-]+)")
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},

@@ -68,9 +68,9 @@ def binder_environment(browser: Browser, tmp_path_factory) -> Path:
 def lab(binder_environment: Path, tmp_path_factory) -> Iterator[Lab]:
     """JupyterLab serving a copy of the chapters, so that no run changes the repository."""
     home = tmp_path_factory.mktemp("home")
-    chapters = home / "notebooks"
-    chapters.mkdir()
-    for path in (ROOT / "notebooks").glob("*.ipynb"):
+    chapters = home / "book" / "notebooks"
+    chapters.mkdir(parents=True)
+    for path in (ROOT / "book" / "notebooks").glob("*.ipynb"):
         (chapters / path.name).write_bytes(path.read_bytes())
     port, token = free_port(), secrets.token_hex(16)
     command = [binder_environment / "bin" / "jupyter", "lab", "--no-browser", f"--port={port}"]

@@ -28,7 +28,7 @@ CELLS = """() => {
 def test_chapter_runs_and_its_slider_moves(window, lab, name):
     page = window.new_page()
     page.set_default_timeout(60_000)
-    page.goto(f"{lab.url}lab/workspaces/{name[:2]}/tree/notebooks/{name}?token={lab.token}&reset")
+    page.goto(f"{lab.url}lab/workspaces/{name[:2]}/tree/book/notebooks/{name}?token={lab.token}&reset")
     page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.content?.widgets?.length")
     page.wait_for_function(
         "() => jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'"

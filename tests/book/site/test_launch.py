@@ -44,7 +44,7 @@ def test_a_placeholder_is_never_linked(site, path):
 @pytest.mark.parametrize("path", CHAPTERS)
 def test_every_button_of_a_published_chapter_leads_to_it(published, path):
     found = links(published / path)
-    notebook = f"notebooks/{Path(path).stem}.ipynb"
+    notebook = f"book/notebooks/{Path(path).stem}.ipynb"
     assert (ROOT / notebook).is_file()
     binder = f"https://mybinder.org/v2/gh/some-lab/one-step/main?urlpath=lab/tree/{notebook}"
     colab = f"https://colab.research.google.com/github/some-lab/one-step/blob/main/{notebook}"
@@ -66,6 +66,6 @@ def test_notes_on_what_needs_a_kernel_lead_to_the_chapter(site, published):
     assert pages, "chapters 3 and 4 hold a panel that needs a kernel"
     for path in pages:
         note = re.search(r'<a class="onestep-binder" href="([^"]+)">', (published / path).read_text("utf-8"))
-        assert note[1].endswith(f"urlpath=lab/tree/notebooks/{Path(path).stem}.ipynb")
+        assert note[1].endswith(f"urlpath=lab/tree/book/notebooks/{Path(path).stem}.ipynb")
         local = re.search(r'<a class="onestep-binder" href="([^"]+)">', (site / path).read_text("utf-8"))
         assert local[1] == "how-to-run.html"
