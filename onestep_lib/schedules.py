@@ -87,8 +87,8 @@ class Schedule:
 def _samples(value: object, count: int) -> tuple[int, ...] | None:
     if value is None:
         return None
-    if not isinstance(value, list | tuple) and not (isinstance(value, np.ndarray) and value.ndim):
-        return (check_count("samples", value),) * count
-    if len(value) != count:
-        raise ValueError(f"samples must be one number or {count}, one a step, got {shown(value)}")
-    return tuple(check_count("samples", one) for one in value)
+    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim):
+        if len(value) != count:
+            raise ValueError(f"samples must be one number or {count}, one a step, got {shown(value)}")
+        return tuple(check_count("samples", one) for one in value)
+    return (check_count("samples", value),) * count

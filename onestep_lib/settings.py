@@ -133,14 +133,14 @@ def _shared(value: Any, rows: str | GivenRows) -> float:
 
 
 def _updates(value: Any, n: int, fresh: bool) -> int | Schedule:
-    if not isinstance(value, Schedule):
-        return check_count("updates", value)
-    if not fresh and (value.batches == "fresh" or max(value.sizes(n)) > n):
-        raise ValueError(
-            "updates must take their steps on the first samples of the ridge batch with fresh=False, "
-            f"n = {n}, got {shown(value)}"
-        )
-    return value
+    if isinstance(value, Schedule):
+        if not fresh and (value.batches == "fresh" or max(value.sizes(n)) > n):
+            raise ValueError(
+                "updates must take their steps on the first samples of the ridge batch with fresh=False, "
+                f"n = {n}, got {shown(value)}"
+            )
+        return value
+    return check_count("updates", value)
 
 
 @by_value

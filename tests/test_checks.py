@@ -121,7 +121,7 @@ def test_a_long_path_is_cut_in_every_message():
     for change in (
         {"ridge": [*long, -1.0]},
         {"n": long},
-        {"readout": long},
+        {"rows": long},
         {"fresh": long},
         {"activation": long},
     ):

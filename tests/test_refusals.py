@@ -199,7 +199,7 @@ WRONG = {
         r"level must be an integer >= 0, got \[1, 2\]",
     ),
     "simulate: a list of maps": (
-        lambda: simulate(S, RNG, features=["network"]),
+        lambda: simulate(S, RNG, feature_map=["network"]),
         ValueError,
         r"feature_map must be one of 'network', .* got \['network'\]",
     ),

@@ -88,9 +88,14 @@ def test_no_two_modules_define_the_same_public_name():
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_chapter_imports_once_from_a_folder(path):
-    cells = json.loads(path.read_text("utf-8"))["cells"]
-    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+def test_a_cell_of_a_chapter_imports_once_from_a_folder(path):
+    # Names are imported where they are first used, from the folder that hands them out.
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            require_one_import("".join(cell["source"]))
+
+
+def require_one_import(code):
     sources = re.findall(r"^\s*from (onestep_lib\S*) import", code, re.MULTILINE)
     folders = [source for source in sources if source.split(".")[1:2] and source.split(".")[1] in FLOORS[1:]]
     assert all(source.count(".") == 1 for source in folders), folders

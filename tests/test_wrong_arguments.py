@@ -170,6 +170,7 @@ from onestep_lib.small_step import (
     Gain,
     Gradient,
     LabelMoments,
+    OneSpike,
     Outliers,
     SecondDirection,
     Spike,
@@ -258,7 +259,7 @@ def _axes():
 
 
 def _picture(a=1.0):
-    return pl.Picture(b"", "text", 1)
+    return pl.Picture(bytes(16) + 2 * b"\0\0\0\1", "text", 1)
 
 
 def _bowl(setting):
@@ -275,7 +276,7 @@ RECORDS = {
     FixedPoint, SpikedSolution, SpikedTable, Sweep, TargetMeans, WeightSpectrum, FeatureLaw, Law, WeightLaw,
     Cost, TrainedNetwork,
     pl.Picture, ConvergenceError, PaperProblem, BulkCovariance, GroupTable, Gradient, SecondDirection,
-    ErrorParts,
+    ErrorParts, OneSpike,
     Best, Validation,
 }  # fmt: skip
 
@@ -285,7 +286,7 @@ INNER = {
     ex.tabulate,  # takes its sliders one by one: test_explorers.py
     LawShape.left, LawShape.right, LawShape.beside_atom, LawShape.slope, LawShape.z, KappaGrid.split,
     KappaGrid.errors, sweep_fixed_point, Law.density, ex.Panel.marks, ex.Explorer.paths,
-    ex.Explorer.readout_texts, ex.Readout.texts, one_step_map,
+    ex.Explorer.alts, ex.Explorer.readout_texts, ex.Readout.texts, one_step_map,
     *(getattr(kind, name) for kind in (ex.Line, ex.Dots, ex.Bars, ex.VLine, ex.HLine)
       for name in ("columns", "marks", "swatch", "colour_class")),
 }  # fmt: skip

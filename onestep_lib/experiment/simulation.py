@@ -191,7 +191,8 @@ class Draws:
 
     def data(self, both: bool) -> tuple[np.ndarray, np.ndarray]:
         """The batch of the ridge fit, after that of the gradient where both are wanted and are two."""
-        if not check_flag("both", both) or not self.setting.fresh:
+        both = check_flag("both", both)
+        if not both or not self.setting.fresh:
             return self.ridge_batch
         X, y = (np.concatenate(pair) for pair in zip(self.gradient_batch(), self.ridge_batch, strict=True))
         return X, y
