@@ -14,8 +14,8 @@ from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, MARKERS
 from onestep_lib.figures.plotting import figure
 from onestep_lib.figures.series import Bars, Dots, HLine, Line, Series, VLine
 
-if TYPE_CHECKING:
-    from onestep_lib.figures.explorer import Explorer, Panel
+# The explorer and its panels, whose module imports this one.
+Explorer = Panel = Any
 
 
 def png(explorer: Explorer) -> bytes:
