@@ -15,7 +15,8 @@ from onestep_lib.figures.plotting import figure
 from onestep_lib.figures.series import Bars, Dots, HLine, Line, Series, VLine
 
 # The explorer and its panels, whose module imports this one.
-Explorer = Panel = Any
+Explorer = Any
+Panel = Any
 
 
 def png(explorer: Explorer) -> bytes:
