@@ -43,8 +43,9 @@ MISSPELLED = {
 }
 # Public modules that state no formula of the theory.
 NO_THEORY = {
-    "batches", "cache", "convergence", "drawings", "explorer", "feature_maps", "inputs", "kernel", "look",
-    "network", "plotting", "series", "settings", "simulation", "sliders", "svg", "sweeps",
+    "batches", "cache", "convergence", "costs", "drawings", "explorer", "feature_maps", "initialisation",
+    "inputs", "kernel", "look",
+    "network", "plotting", "schedules", "series", "settings", "simulation", "sliders", "svg", "sweeps",
     # Parts of `losses`, whose deviations are theirs.
     "inner_average", "mean_part", "model", "second_moments",
 }  # fmt: skip
