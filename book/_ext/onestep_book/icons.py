@@ -31,7 +31,8 @@ def cut_fonts(app: Sphinx, exception: Exception | None) -> None:
     if not any(fonts.glob("*.ttf")):  # a build that copied nothing anew: what the last one cut is there
         return
     style = theme.read_text("utf-8")
-    used = codes((static / "onestep.css").read_text("utf-8"), style)
+    own = static / "onestep.css"
+    used = codes(own.read_text("utf-8") if own.is_file() else "", style)
     for name, short in FONTS.items():
         write_subset(fonts / f"{name}.ttf", static / "icons" / f"{short}.woff", used)
     theme.write_text(NAMED.sub("", style), "utf-8")
