@@ -12,6 +12,7 @@ map          the map of the book and the reading paths
 search       which page a word finds first
 lost         the page for addresses that lead nowhere
 notebooks    notebooks for JupyterLab, Binder and Colab, made from the pages
+pictures     pictures with 256 colours, a third of their bytes
 pages        description and social card of every page, repairs of the theme's HTML
 """
 
@@ -28,6 +29,7 @@ from . import (
     notebooks,
     offline,
     pages,
+    pictures,
     predict,
     reference,
     repository,
@@ -52,6 +54,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
         pages,
         lost,
         icons,
+        pictures,
     )
     for module in parts:
         module.connect(app)
