@@ -1,4 +1,4 @@
-"""The pictures of the chapters with 256 colours, which a drawing does not exceed to the eye: a third of the bytes."""
+"""The pictures of the chapters with 256 colours, which a drawing does not exceed: a third of the bytes."""
 
 from pathlib import Path
 
