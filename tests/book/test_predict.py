@@ -141,6 +141,7 @@ def test_choosing_shows_the_verdict_and_the_reason_alone(show):
     assert seen(reply) == "Choose one: the reason appears here."
     block.get_by_role("radio").nth(0).check()
     assert seen(reply).startswith("Wrong: Not so: beyond the best penalty bias wins,")
+    reply.locator("mjx-container[display=true]").wait_for()  # set when it comes into view
     assert reply.locator("mjx-container[display=true]").count() == 1
     assert "part of the solution" not in seen(block)
     block.get_by_role("radio").nth(1).check()
