@@ -1,7 +1,7 @@
 // What scrolls sideways can be reached by keyboard, also after a turn of the phone; paper gets all of a page.
 (() => {
   const scrolls = (element) =>
-    element.scrollWidth > element.clientWidth + 1 &&
+    element.scrollWidth > element.clientWidth &&
     /auto|scroll/.test(getComputedStyle(element).overflowX);
   const reachable = (element) => element.querySelector("a[href], button, input, summary, select");
 
