@@ -1,0 +1,415 @@
+r"""Scalar functions of a Gaussian: the activation :math:`\sigma` and the target :math:`\sigma_*`.
+
+Both are described by the same numbers (see :mod:`onestep_lib.hermite`):
+
+.. math:: c_k=\frac{\mathbb E[\sigma(Z)He_k(Z)]}{k!},\qquad
+          c_{>1}^2=\mathbb E\,\sigma(Z)^2-c_0^2-c_1^2 .
+
+(:eq:`eq-hermite-coefficients`, :eq:`eq-hermite-nonlinear`). The power :math:`c_{>1}^2` of the non-linear
+part comes from :math:`\mathbb E\sigma^2`, never from a truncated sum.
+
+Functions
+---------
+centred      \sigma-c_0, the activation without its mean
+activation   activation of that name, or wrap a callable
+target       a target from a name, Hermite coefficients c_{*,k} or a smooth callable
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
+
+import numpy as np
+from scipy.special import erf, expit, ndtr
+
+from onestep_lib._checks import check_callable, check_count, check_text, check_vector, shown
+from onestep_lib._values import by_value
+from onestep_lib.hermite import hermite_coefficients, hermite_series
+from onestep_lib.quadrature import ScalarFunction, evaluate, gaussian_quadrature
+
+__all__ = [
+    "ACTIVATIONS",
+    "TARGETS",
+    "Activation",
+    "Target",
+    "activation",
+    "centred",
+    "target",
+]
+
+_TAIL = 13.0
+
+
+@dataclass(frozen=True)
+class _GaussianFunction:
+    """A function of a standard Gaussian, with its Hermite coefficients."""
+
+    name: str
+    function: ScalarFunction
+    kinks: tuple[float, ...] = ()
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        return self.function(x)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinks", tuple(check_vector("kinks", self.kinks).tolist()))
+        check_callable("function", self.function, "a callable of an array")
+        object.__setattr__(self, "name", check_text("name", self.name))
+        nodes, weights = gaussian_quadrature(self.kinks)
+        values = evaluate(self.function, nodes, name=f"{type(self).__name__.lower()} {shown(self.name)}")
+        power = weights * values**2
+        if np.sum(power[np.abs(nodes) > _TAIL]) > 1e-8 * np.sum(power):
+            raise ValueError(
+                f"{shown(self.name)} must have a second moment E f(Z)^2 that comes from |Z| < {_TAIL:g}: "
+                "it grows too fast"
+            )
+        # An undeclared kink spoils the coefficients silently; moving the panels reveals it. Two rules may
+        # miss the same kink by the same amount, four do not.
+        moved = [gaussian_quadrature(self.kinks, shift=shift) for shift in (0.2, 0.33, 0.41)]
+        moments = [weights @ self.function(nodes) ** 2 for nodes, weights in moved]
+        if not np.allclose(np.sum(power), moments, rtol=1e-10, atol=1e-300):
+            raise ValueError(
+                f"{shown(self.name)} seems to have a kink or a jump that is not listed in "
+                f"kinks={shown(self.kinks)}, or to vary within less than 0.1: list every point where it or "
+                "its slope jumps"
+            )
+
+    def coefficients(self, order: int) -> np.ndarray:
+        """Return the Hermite coefficients c_0, ..., c_order."""
+        return hermite_coefficients(self.function, order, self.kinks)
+
+    def coefficient(self, k: int) -> float:
+        """Return the Hermite coefficient c_k."""
+        return float(self.coefficients(check_count("k", k, minimum=0))[k])
+
+    @cached_property
+    def _low(self) -> np.ndarray:
+        # Rounding leaves 1e-17 where parity says 0; later tests for "c_k is absent" need the 0.
+        low = self.coefficients(2)
+        return np.where(np.abs(low) < 1e-14 * np.sqrt(self.second_moment), 0.0, low)
+
+    @property
+    def c0(self) -> float:
+        """The mean c_0."""
+        return float(self._low[0])
+
+    @property
+    def c1(self) -> float:
+        """The linear coefficient c_1."""
+        return float(self._low[1])
+
+    @property
+    def c2(self) -> float:
+        """The quadratic coefficient c_2."""
+        return float(self._low[2])
+
+    @cached_property
+    def second_moment(self) -> float:
+        """The second moment, E f(Z)^2."""
+        nodes, weights = gaussian_quadrature(self.kinks)
+        return float(weights @ self.function(nodes) ** 2)
+
+    @cached_property
+    def nonlinear_power(self) -> float:
+        """The power beyond the linear part, E (f(Z) - c_0 - c_1 Z)^2."""
+        nodes, weights = gaussian_quadrature(self.kinks)
+        rest = self.function(nodes) - self.c0 - self.c1 * nodes
+        power = float(weights @ rest**2)
+        return 0.0 if power < 1e-28 * self.second_moment else power
+
+
+@by_value
+@dataclass(frozen=True)
+class Activation(_GaussianFunction):
+    """An activation function.
+
+    Parameters
+    ----------
+    name : str
+    function : callable
+        Takes and returns an array; finite everywhere.
+    kinks : tuple of float
+        Every point where the function or its slope jumps.
+    derivative : callable or None
+        The slope; None where a gradient step makes no sense (a step function).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Activation
+    >>> leaky = Activation("leaky relu", lambda x: np.maximum(x, 0.1 * x), kinks=(0.0,))
+    >>> print(f"{leaky.c1:.4f}")  # the mean of its slopes
+    0.5500
+    """
+
+    derivative: ScalarFunction | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.derivative is None:
+            return
+        check_callable("derivative", self.derivative, "a callable of an array or None")
+        # Stein's lemma: E f'(Z) = c_1, unless the slope is wrong or a jump is hidden in it.
+        nodes, weights = gaussian_quadrature(self.kinks)
+        mean = weights @ evaluate(self.derivative, nodes, name=f"derivative of {shown(self.name)}")
+        if abs(mean - self.c1) > 1e-8 * np.sqrt(self.second_moment):
+            raise ValueError(
+                f"derivative must be the slope of {shown(self.name)}: its mean is {mean:.9g}, but E f(Z) Z "
+                f"is {self.c1:.9g}; if f jumps, set derivative=None, and if its slope jumps, list the kinks"
+            )
+
+    @cached_property
+    def slope_variance(self) -> float:
+        r"""The variance of :math:`\sigma'(Z)`; its mean is c_1, and E Z sigma'(Z) = 2 c_2."""
+        nodes, weights = gaussian_quadrature(self.kinks)
+        return float(weights @ (self.require_slope()(nodes) - self.c1) ** 2)
+
+    def require_linear_part(self) -> None:
+        """Raise where c_1 = 0: then the gradient has no part of rank one."""
+        if self.c1 == 0:
+            raise ValueError(f"activation must have c_1 != 0: the gradient of {self.name!r} has no spike")
+
+    def require_slope(self) -> ScalarFunction:
+        """Return the derivative, or raise where there is none."""
+        if self.derivative is None:
+            name = shown(self.name)
+            raise ValueError(f"activation must have a derivative to take a gradient step, got {name}")
+        return self.derivative
+
+
+@by_value
+@dataclass(frozen=True)
+class Target(_GaussianFunction):
+    r"""A single-index target :math:`\sigma_*`: y = sigma_*(<beta_*, x>) + noise.
+
+    `polynomial` holds the Hermite coefficients where the target was given by them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Target
+    >>> jump = Target("jump", np.sign, kinks=(0.0,))
+    >>> print(f"{jump.linear:.4f} {jump.power:.4f}")  # sqrt(2/pi) and 1
+    0.7979 1.0000
+    """
+
+    polynomial: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.polynomial is not None:
+            polynomial = tuple(check_vector("polynomial", self.polynomial).tolist())
+            object.__setattr__(self, "polynomial", polynomial)
+
+    @property
+    def linear(self) -> float:
+        r"""The linear coefficient :math:`c_{*,1}`."""
+        return self.c1
+
+    @property
+    def power(self) -> float:
+        r"""The power without the mean, :math:`c_*^2=\mathbb E\sigma_*^2-c_{*,0}^2`."""
+        return self.c1**2 + self.nonlinear_power
+
+    def require_centred(self) -> None:
+        """Raise unless the target has mean zero."""
+        if abs(self.c0) > 1e-12:
+            raise ValueError(
+                f"target must have mean zero (c_*0 = 0) here, got {shown(self.name)} with c_*0 = "
+                f"{self.c0:.6g}: subtract its mean"
+            )
+
+
+def _normal_density(x: np.ndarray) -> np.ndarray:
+    return np.exp(-np.square(x) / 2) / np.sqrt(2 * np.pi)
+
+
+def _identity(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x, dtype=np.float64)
+
+
+def _relu(x: np.ndarray) -> np.ndarray:
+    return np.maximum(x, 0.0)
+
+
+def _step(x: np.ndarray) -> np.ndarray:
+    return np.heaviside(x, 0.5)
+
+
+def _softplus(x: np.ndarray) -> np.ndarray:
+    # The same digits as np.logaddexp(0, x) in half its time.
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _sigmoid_slope(x: np.ndarray) -> np.ndarray:
+    return expit(x) * expit(-x)
+
+
+def _tanh_slope(x: np.ndarray) -> np.ndarray:
+    return 1 - np.tanh(x) ** 2
+
+
+def _erf_slope(x: np.ndarray) -> np.ndarray:
+    return 2 / np.sqrt(np.pi) * np.exp(-np.square(x))
+
+
+def _gelu(x: np.ndarray) -> np.ndarray:
+    return x * ndtr(x)
+
+
+def _gelu_slope(x: np.ndarray) -> np.ndarray:
+    return ndtr(x) + x * _normal_density(x)
+
+
+def _silu(x: np.ndarray) -> np.ndarray:
+    return x * expit(x)
+
+
+def _silu_slope(x: np.ndarray) -> np.ndarray:
+    return expit(x) * (1 + x * expit(-x))
+
+
+def _he2(x: np.ndarray) -> np.ndarray:
+    return np.square(x) - 1
+
+
+def _he2_slope(x: np.ndarray) -> np.ndarray:
+    return 2 * np.asarray(x)
+
+
+def _he3(x: np.ndarray) -> np.ndarray:
+    return x * (np.square(x) - 3)
+
+
+def _he3_slope(x: np.ndarray) -> np.ndarray:
+    return 3 * (np.square(x) - 1)
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    entry.name: entry
+    for entry in (
+        Activation("identity", _identity, (), np.ones_like),
+        Activation("tanh", np.tanh, (), _tanh_slope),
+        Activation("erf", erf, (), _erf_slope),
+        Activation("sin", np.sin, (), np.cos),
+        Activation("relu", _relu, (0.0,), _step),
+        Activation("abs", np.abs, (0.0,), np.sign),
+        Activation("sign", np.sign, (0.0,), None),
+        Activation("softplus", _softplus, (), expit),
+        Activation("sigmoid", expit, (), _sigmoid_slope),
+        Activation("gelu", _gelu, (), _gelu_slope),
+        Activation("silu", _silu, (), _silu_slope),
+        Activation("he2", _he2, (), _he2_slope),
+        Activation("he3", _he3, (), _he3_slope),
+    )
+}
+"""The named activations. A prefix "centred " subtracts the mean: "centred relu"."""
+TARGETS: dict[str, Target] = {
+    entry.name: entry
+    for entry in (
+        Target("tanh", np.tanh),
+        Target("sin", np.sin),
+        Target("sign", np.sign, (0.0,)),
+        Target("he1", _identity, (), (0.0, 1.0)),
+        Target("he2", _he2, (), (0.0, 0.0, 1.0)),
+        Target("he3", _he3, (), (0.0, 0.0, 0.0, 1.0)),
+    )
+}
+"""The named targets; any other is a sequence of Hermite coefficients, a callable or a `Target`."""
+
+
+def centred(sigma: Activation | str) -> Activation:
+    r"""Return :math:`\sigma-c_0`, the activation without its mean.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import activation, centred
+    >>> for sigma in (activation("relu"), centred("relu")):
+    ...     print(f"{sigma.name}: c_0 = {sigma.c0:.4f}, c_1 = {sigma.c1:.4f}")
+    relu: c_0 = 0.3989, c_1 = 0.5000
+    centred relu: c_0 = 0.0000, c_1 = 0.5000
+    """
+    sigma = activation(sigma)
+    shifted = partial(_minus, sigma.function, sigma.c0)
+    return replace(sigma, name=f"centred {sigma.name}", function=shifted)
+
+
+def _minus(function: ScalarFunction, mean: float, x: np.ndarray) -> np.ndarray:
+    return function(x) - mean
+
+
+@lru_cache
+def _named(name: str) -> Activation:
+    bare = name.removeprefix("centred ")
+    if bare not in ACTIVATIONS:
+        raise ValueError(
+            f"activation must be one of {', '.join(ACTIVATIONS)} (with or without the prefix "
+            f"'centred '), an Activation or a callable, got {shown(name)}"
+        )
+    return ACTIVATIONS[bare] if bare == name else centred(ACTIVATIONS[bare])
+
+
+def activation(value: Activation | str | ScalarFunction) -> Activation:
+    """Return the activation of that name, or wrap a callable.
+
+    A callable must be smooth: its slope is computed by a six-point central difference (error about
+    1e-11). Build an `Activation` to state kinks and the exact slope.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> print(f"{activation('relu').c1:.4f} {activation(np.sin).c1:.4f}")  # 1/2 and exp(-1/2)
+    0.5000 0.6065
+    """
+    if isinstance(value, Activation):
+        return value
+    if isinstance(value, str):
+        return _named(value)
+    check_callable("activation", value, "a name, an Activation or a callable")
+    slope = partial(_central_difference, value)
+    return Activation(getattr(value, "__name__", "callable"), value, (), slope)
+
+
+def _central_difference(function: ScalarFunction, x: np.ndarray, width: float = 5e-3) -> np.ndarray:
+    x = np.asarray(x, dtype=np.float64)
+    pairs = [function(x + j * width) - function(x - j * width) for j in (1, 2, 3)]
+    return (45 * pairs[0] - 9 * pairs[1] + pairs[2]) / (60 * width)
+
+
+def target(value: Target | str | Sequence[float] | ScalarFunction) -> Target:
+    r"""Return a target from a name, Hermite coefficients :math:`c_{*,k}` or a smooth callable.
+
+    ``target((0, 1, 2**-0.5))`` is :math:`He_1+He_2/\sqrt2`.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import target
+    >>> sum_of_two = target((0, 1, 2**-0.5))
+    >>> print(f"{sum_of_two.name}: {sum_of_two.power:.4f}")  # 1 + 2!/2
+    1 He1 + 0.707107 He2: 2.0000
+    """
+    if isinstance(value, Target):
+        return value
+    if isinstance(value, str):
+        if value not in TARGETS:
+            raise ValueError(
+                f"target must be one of {', '.join(TARGETS)}, Hermite coefficients, a Target or a "
+                f"callable, got {shown(value)}"
+            )
+        return TARGETS[value]
+    if callable(value):
+        return Target(getattr(value, "__name__", "callable"), value)
+    polynomial = tuple(check_vector("target", value).tolist())
+    if not polynomial:
+        raise ValueError("target must have at least one Hermite coefficient, got an empty sequence")
+    return _series(polynomial)
+
+
+@lru_cache(maxsize=256)
+def _series(polynomial: tuple[float, ...]) -> Target:
+    """One target for the same coefficients, so that settings compare by value."""
+    name = " + ".join(f"{c:.6g} He{k}" for k, c in enumerate(polynomial) if c) or "0"
+    return Target(name, partial(hermite_series, polynomial), (), polynomial)

@@ -1,0 +1,133 @@
+r"""Inputs, target directions and labelled batches.
+
+A batch is n rows x_i with labels y_i = sigma_*(<beta_*, x_i>) + noise eps_i, in the conventions of
+:mod:`onestep_lib.settings`; the input distributions are those of :mod:`onestep_lib.experiment.inputs`.
+
+Functions
+---------
+sample_direction   draw a target direction beta_* uniformly on the unit sphere, shape (d,)
+target_directions  the direction of a setting's target, shape (d,), or its two, shape (d, 2)
+sample_inputs      draw `count` inputs of the setting's distribution, shape (count, d)
+sample_batch       draw a labelled batch for one target direction
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onestep_lib._checks import check_count, check_generator, check_instance, check_matrix, check_unit_vector
+from onestep_lib.experiment.inputs import SAMPLERS
+from onestep_lib.settings import Setting
+from onestep_lib.two_index import TwoIndexTarget
+
+__all__ = [
+    "sample_batch",
+    "sample_direction",
+    "sample_inputs",
+    "target_directions",
+]
+
+
+def sample_direction(d: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw a target direction beta_* uniformly on the unit sphere, shape (d,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.experiment import sample_direction
+    >>> direction = sample_direction(20, np.random.default_rng(0))
+    >>> print(direction.shape, f"{direction @ direction:.4f}")
+    (20,) 1.0000
+    """
+    direction = check_generator(rng).standard_normal(check_count("d", d))
+    return direction / np.linalg.norm(direction)
+
+
+def target_directions(setting: Setting, rng: np.random.Generator) -> np.ndarray:
+    """Draw the direction of the setting's target, shape (d,), or its two, orthonormal, shape (d, 2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.experiment import target_directions
+    >>> from onestep_lib.two_index import TwoIndexTarget
+    >>> setting = Setting(n=50, d=20, N=30, target=TwoIndexTarget(np.multiply))
+    >>> plane = target_directions(setting, np.random.default_rng(0))
+    >>> print(plane.shape, np.allclose(plane.T @ plane, np.eye(2)))
+    (20, 2) True
+    """
+    check_instance("setting", setting, Setting)
+    if not isinstance(setting.target, TwoIndexTarget):
+        return sample_direction(setting.d, rng)
+    if setting.d < 2:
+        raise ValueError(f"d must be at least 2 for a target of two directions, got {setting.d}")
+    # The first is the direction that a single-index target has for the same draw.
+    first = sample_direction(setting.d, rng)
+    second = rng.standard_normal(setting.d)
+    second -= (second @ first) * first
+    return np.stack([first, second / np.linalg.norm(second)], axis=1)
+
+
+def sample_inputs(setting: Setting, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw `count` inputs of the setting's distribution, shape (count, d).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.experiment import sample_inputs
+    >>> setting = Setting(n=50, d=20, N=30, inputs="spherical")
+    >>> X = sample_inputs(setting, 4, np.random.default_rng(0))
+    >>> print(np.sum(X**2, axis=1).round(4))
+    [20. 20. 20. 20.]
+    """
+    check_instance("setting", setting, Setting)
+    return SAMPLERS[setting.inputs](check_count("count", count), setting.d, check_generator(rng))
+
+
+def sample_batch(
+    setting: Setting, count: int, direction: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw a labelled batch for given directions of the target.
+
+    Parameters
+    ----------
+    setting : Setting
+    count : int
+        Number of samples.
+    direction : ndarray, shape (d,) or (d, 2)
+        The unit vector beta_*, or the two of a target of two directions.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    X : ndarray, shape (count, d)
+    y : ndarray, shape (count,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.experiment import sample_batch
+    >>> beta = np.eye(20)[0]
+    >>> X, y = sample_batch(Setting(n=50, d=20, N=30), 50, beta, np.random.default_rng(0))
+    >>> print(X.shape, np.allclose(y, X @ beta))  # sigma_* = He_1, no noise
+    (50, 20) True
+    """
+    check_instance("setting", setting, Setting)
+    direction = _checked_direction(setting, direction)
+    X = sample_inputs(setting, count, rng)
+    y = setting.target(X @ direction)
+    return X, y + setting.noise * rng.standard_normal(count)
+
+
+def _checked_direction(setting: Setting, direction: np.ndarray) -> np.ndarray:
+    if not isinstance(setting.target, TwoIndexTarget):
+        return check_unit_vector("direction", direction, setting.d)
+    plane = check_matrix("direction", direction, 2)
+    if plane.shape[0] != setting.d or not np.allclose(plane.T @ plane, np.eye(2), atol=1e-8):
+        raise ValueError(
+            f"direction must hold two orthonormal columns of length {setting.d}, got shape {plane.shape}"
+        )
+    return plane

@@ -1,0 +1,333 @@
+"""One draw in the theory's own terms: norms, overlaps, outliers and distances, to put beside the limits.
+
+Functions
+---------
+rank_one_error             the relative error of c_1 a b^T, measured
+measured_spike             |b|^2 and the alignment of b with beta_*
+measured_weight_spectrum   largest singular value of the stepped weights, and its overlaps
+operator_norm              the largest singular value of a matrix
+distribution_distance      Kolmogorov-Smirnov distance of eigenvalues to a law
+measured_outliers          largest eigenvalues of F F^T/n, and their overlaps with He_q(kappa)
+spike_error                |F - F_l|/sqrt(n), measured
+measured_spike_constant    the coefficient of 1 (a o a)^T in F - F_2
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse.linalg import svds
+from scipy.special import factorial
+
+from onestep_lib._checks import (
+    check_count,
+    check_flag,
+    check_instance,
+    check_matrix,
+    check_same_length,
+    check_unit_vector,
+    check_vector,
+    shown,
+)
+from onestep_lib.experiment.network import Network, feature_matrix
+from onestep_lib.experiment.spike_maps import spike_terms
+from onestep_lib.experiment.steps import SteppedNetwork
+from onestep_lib.hermite import MAX_ORDER, hermite
+from onestep_lib.no_step.laws import Law
+from onestep_lib.small_step.gradient import Spike
+from onestep_lib.small_step.outliers import Outliers
+from onestep_lib.small_step.weights import WeightSpectrum
+
+__all__ = [
+    "distribution_distance",
+    "measured_outliers",
+    "measured_spike",
+    "measured_spike_constant",
+    "measured_weight_spectrum",
+    "operator_norm",
+    "rank_one_error",
+    "spike_error",
+]
+
+
+def rank_one_error(gradient: np.ndarray, network: Network, direction: np.ndarray) -> float:
+    r"""Return :math:`\|G-c_1ab^\top\|/\|G\|` in operator norm.
+
+    It falls like n^{-1/2} with b from `gradient_direction` (observed; the split is :eq:`eq-rank-one`).
+
+    Parameters
+    ----------
+    gradient : ndarray, shape (N, d)
+    network : Network
+        The network before the step.
+    direction : ndarray, shape (d,)
+        The direction b.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, or the gradient is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, rank_one_error
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> b = np.array([0.5, 1.0])
+    >>> gradient = np.outer(network.readout, b)
+    >>> print(f"{rank_one_error(gradient, network, b):.3f} {rank_one_error(gradient, network, b / 2):.3f}")
+    0.000 0.500
+    """
+    check_instance("network", network, Network)
+    gradient = check_matrix("gradient", gradient, network.weights.shape[1])
+    check_same_length("gradient", gradient, "the network's weights", network.weights)
+    direction = check_vector("direction", direction, network.weights.shape[1])
+    size = operator_norm(gradient)
+    if size == 0:
+        raise ValueError("gradient must not be 0: it has no relative error")
+    rank_one = network.activation.c1 * np.outer(network.readout, direction)
+    return operator_norm(gradient - rank_one) / size
+
+
+def measured_spike(direction: np.ndarray, target_direction: np.ndarray) -> Spike:
+    """Return |b|^2 and the alignment of one draw of b (shape (d,)) with beta_* (shape (d,)).
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, b is 0, or beta_* is not a unit vector.
+
+    Examples
+    --------
+    >>> from onestep_lib.experiment import measured_spike
+    >>> spike = measured_spike([3.0, 4.0], [1.0, 0.0])
+    >>> print(spike)
+    Spike(power=25.0, alignment=0.6, widening=0.0)
+    """
+    direction = check_vector("direction", direction)
+    target_direction = check_unit_vector("target_direction", target_direction, direction.size)
+    power = float(direction @ direction)
+    if power == 0:
+        raise ValueError("direction must not be 0: it has no alignment")
+    return Spike(power, float(direction @ target_direction / np.sqrt(power)))
+
+
+def measured_weight_spectrum(network: SteppedNetwork, target_direction: np.ndarray) -> WeightSpectrum:
+    """Return the quantities of `onestep_lib.small_step.weights.weight_spectrum` of one draw.
+
+    Parameters
+    ----------
+    network : SteppedNetwork
+    target_direction : ndarray, shape (d,)
+        beta_*, a unit vector.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the network took no step, beta_* does not fit, or the readout or the direction b is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, measured_weight_spectrum, take_steps
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> (stepped,) = take_steps(network, np.eye(2), np.array([1.0, 2.0]), 1000)
+    >>> found = measured_weight_spectrum(stepped, np.array([1.0, 0.0]))
+    >>> print(f"{found.outlier:.0f} {found.readout:.2f} {found.direction:.2f} {found.target:.2f}")
+    1581 1.00 1.00 0.20
+    """
+    check_instance("network", network, SteppedNetwork)
+    target_direction = check_unit_vector("target_direction", target_direction, network.weights.shape[1])
+    left, values, right = _top_singular(network.weights)
+    return WeightSpectrum(
+        edge=float(values[1]) if values.size > 1 else 0.0,
+        threshold=np.nan,
+        outlier=float(values[0]),
+        readout=_overlap(left[:, 0], "readout", network.readout),
+        direction=_overlap(right[0], "direction", network.direction),
+        target=_overlap(right[0], "target_direction", target_direction),
+    )
+
+
+# Lanczos asks for fewer vectors than the matrix has; a matrix this small costs nothing whole.
+_WHOLE = 20
+
+
+def _top_singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The largest singular values, at least two where there are, in falling order, and their vectors."""
+    if min(matrix.shape) <= _WHOLE:
+        return np.linalg.svd(matrix, full_matrices=False)
+    start = np.random.default_rng(0).standard_normal(min(matrix.shape))
+    left, values, right = svds(matrix, k=2, v0=start)
+    order = np.argsort(-values)
+    return left[:, order], values[order], right[order]
+
+
+def _overlap(u: np.ndarray, name: str, v: np.ndarray) -> float:
+    """The squared cosine of a unit vector u and v."""
+    power = float(v @ v)
+    if power == 0:
+        raise ValueError(f"{name} must not be 0: it has no overlap")
+    return float((u @ v) ** 2) / power
+
+
+def operator_norm(matrix: np.ndarray) -> float:
+    """Return the largest singular value of a matrix (Lanczos from a fixed start).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.experiment import operator_norm
+    >>> print(f"{operator_norm(np.diag([3.0, -5.0, 1.0])):.4f}")
+    5.0000
+    """
+    matrix = check_matrix("matrix", matrix)
+    if min(matrix.shape) == 1 or not matrix.any():
+        return float(np.linalg.norm(matrix))
+    start = np.random.default_rng(0).standard_normal(min(matrix.shape))
+    return float(svds(matrix, k=1, v0=start, return_singular_vectors=False)[0])
+
+
+def distribution_distance(eigenvalues: np.ndarray, law: Law) -> float:
+    r"""Return the Kolmogorov-Smirnov distance :math:`\sup_x|F_n(x)-F(x)|` of eigenvalues to a law.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray, shape (n,)
+        All of them, those at 0 included (rounding below 1e-10 of the largest counts as 0).
+    law : Law
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no eigenvalue, all are 0, or the law is not a `Law`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting, simulate_spectrum
+    >>> from onestep_lib.experiment import distribution_distance
+    >>> from onestep_lib.no_step import feature_law
+    >>> setting = Setting(n=50, d=40, N=60)
+    >>> eigenvalues = simulate_spectrum(setting, np.random.default_rng(0))
+    >>> print(distribution_distance(eigenvalues, feature_law(setting)) < 0.1)
+    True
+    """
+    check_instance("law", law, Law)
+    values = np.sort(check_vector("eigenvalues", eigenvalues))
+    if not values.any():
+        raise ValueError(f"eigenvalues must not be empty or all 0, got {shown(eigenvalues)}")
+    values = np.where(np.abs(values) < 1e-10 * np.abs(values).max(), 0.0, values)
+    positive = values[values > 0]
+    zeros = values.size - positive.size
+    expected = law.distribution(positive)
+    above = np.arange(zeros + 1, values.size + 1) / values.size - expected
+    return float(max(np.abs(above).max(), np.abs(above - 1 / values.size).max()))
+
+
+def measured_outliers(F: np.ndarray, kappa: np.ndarray, count: int, level: int) -> Outliers:
+    r"""Return the largest eigenvalues of :math:`FF^\top/n` of one draw, and their overlaps.
+
+    Parameters
+    ----------
+    F : ndarray, shape (n, N)
+    kappa : ndarray, shape (n,)
+        X b/|b| for the same inputs.
+    count : int
+        How many eigenvalues.
+    level : int
+        The highest degree l of :math:`He_q(\kappa)`; the overlap is :math:`\langle u,h_q\rangle^2/n`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.experiment import measured_outliers
+    >>> kappa = np.array([1.0, -1.0, 1.0, -1.0])
+    >>> found = measured_outliers(np.outer(kappa, [3.0, 4.0]), kappa, count=1, level=1)
+    >>> print(found.values.round(3), found.overlaps.round(3))  # |(3, 4)|^2, all along He_1
+    [25.] [[0. 1.]]
+    """
+    F = check_matrix("F", F)
+    n = F.shape[0]
+    kappa = check_vector("kappa", kappa, n)
+    level, count = check_count("level", level, minimum=0), check_count("count", count)
+    if count > min(F.shape):
+        raise ValueError(f"count must be at most min(n, N) = {min(F.shape)}, got {count}")
+    left, singular, _ = np.linalg.svd(F, full_matrices=False)
+    scale = np.sqrt(n * factorial(np.arange(level + 1)))
+    basis = hermite(level, kappa) / scale[:, None]
+    return Outliers(singular[:count] ** 2 / n, (left[:, :count].T @ basis.T) ** 2)
+
+
+def _remainder(network: SteppedNetwork, X: np.ndarray, level: int, widened: bool) -> np.ndarray:
+    check_instance("network", network, SteppedNetwork)
+    level, widened = check_count("level", level, 1, MAX_ORDER), check_flag("widened", widened)
+    X = check_matrix("X", X, network.weights.shape[1])
+    samples, neurons = spike_terms(network, X, level, widened)
+    stepped = feature_matrix(network.weights, X, network.activation)
+    before = feature_matrix(network.initial.weights, X, network.activation)
+    return stepped - before - samples @ neurons.T
+
+
+def spike_error(network: SteppedNetwork, X: np.ndarray, level: int, widened: bool = False) -> float:
+    r"""Return :math:`\|F-F_l\|/\sqrt n` in operator norm for fresh inputs X, shape (n, d).
+
+    Parameters
+    ----------
+    network : SteppedNetwork
+    X : ndarray, shape (n, d)
+    level, widened
+        As in `spike_features`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the network took no step, or X does not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, spike_error, take_steps
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> (stepped,) = take_steps(network, np.eye(2), np.array([1.0, 2.0]), 5)
+    >>> print(f"{spike_error(stepped, np.eye(2), level=1):.4f}")  # a linear network has one spike
+    0.0000
+    """
+    return operator_norm(_remainder(network, X, level, widened)) / np.sqrt(len(X))
+
+
+def measured_spike_constant(network: SteppedNetwork, X: np.ndarray, widened: bool = False) -> float:
+    r"""Return the coefficient of :math:`\mathbf 1(a\circ a)^\top` in F - F_2: a projection.
+
+    :math:`\mathbf 1^\top(F-F_2)(a\circ a)\,/\,(n|a\circ a|^2)` for fresh inputs. Times
+    :math:`|a\circ a|` it is the size of that part of F - F_2 over :math:`\sqrt n`.
+
+    Parameters
+    ----------
+    network : SteppedNetwork
+    X : ndarray, shape (n, d)
+    widened : bool
+        As in `spike_features`: take the term out before, to see what is left.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `spike_error`, or for a readout of 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, measured_spike_constant, take_steps
+    >>> network, X = Network(np.eye(2), np.ones(2), activation("he2")), np.sqrt(2) * np.eye(2)
+    >>> (stepped,) = take_steps(network, X, np.array([1.0, 2.0]), 1)
+    >>> growth = np.sum(stepped.weights**2, axis=1).mean() - 1  # of the rows: all that He_2 sees
+    >>> print(f"{measured_spike_constant(stepped, X):.3f} {growth:.3f}")
+    16.000 16.000
+    """
+    means, square = _remainder(network, X, 2, widened).mean(axis=0), network.readout**2
+    if not square.any():
+        raise ValueError("readout must not be 0: there is nothing to project on")
+    return float(means @ square / (square @ square))

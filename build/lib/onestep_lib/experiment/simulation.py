@@ -1,0 +1,284 @@
+r"""The simulator: draw the experiment of a `Setting`, fit it, and return its losses.
+
+Each repeat draws a target direction, a network, a gradient batch, a ridge batch and test data from its
+own child of the Generator, so repeats are independent, do not depend on `jobs`, and share their draws
+across step sizes and penalties (differences along a path are then paired).
+
+Functions
+---------
+simulate            simulate the losses of a setting, with standard errors over independent repeats
+simulate_spectrum   eigenvalues of F F^T/n for one draw of the setting (one step), ascending, shape (n,)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+
+import numpy as np
+
+from onestep_lib._checks import check_count, check_flag, check_generator, check_instance, shown
+from onestep_lib._threads import one_thread
+from onestep_lib.experiment.batches import sample_batch, sample_inputs, target_directions
+from onestep_lib.experiment.feature_maps import FeatureMap, require_covered
+from onestep_lib.experiment.network import Network, feature_matrix, initial_network
+from onestep_lib.experiment.ridge import RidgePath, ridge_path, streamed_ridge_path
+from onestep_lib.experiment.steps import gradient_steps, scheduled_steps, take_steps
+from onestep_lib.experiment.surrogates import FEATURE_MAPS
+from onestep_lib.schedules import Schedule
+from onestep_lib.settings import Losses, Setting
+
+__all__ = [
+    "Draws",
+    "simulate",
+    "simulate_spectrum",
+]
+
+_CHUNK = 2048
+# The largest feature matrix that is kept whole (numbers; 256 MB).
+_HELD = 2**25
+
+
+def simulate(
+    setting: Setting,
+    rng: np.random.Generator,
+    repeats: int = 8,
+    feature_map: str | FeatureMap = "network",
+    test_size: int | None = None,
+    jobs: int = 1,
+    progress: bool = False,
+) -> Losses:
+    """Simulate the losses of a setting, with standard errors over independent repeats.
+
+    Parameters
+    ----------
+    setting : Setting
+    rng : numpy.random.Generator
+    repeats : int
+        Independent repeats, at least 2.
+    feature_map : str or callable
+        A name in `onestep_lib.experiment.surrogates.FEATURE_MAPS`, or a feature map of the same signature.
+        One that `onestep_lib.experiment.feature_maps.one_step_map` marks is refused for the settings that
+        it does not describe.
+    test_size : int, optional
+        Number of test inputs a repeat (default: the larger of 2000 and 2n). They are streamed, and the
+        step sizes taken one by one, so that memory grows with neither. The label noise enters the test
+        loss by its exact variance.
+    jobs : int
+        Worker processes (joblib). Each runs BLAS on one thread, here too: that is faster than threads on
+        these matrices, and far faster beside another busy program.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Losses
+        In the normalisation of :mod:`onestep_lib.settings`, with the repeats in ``draws``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting, simulate
+    >>> setting = Setting(n=50, d=20, N=30, ridge=[0.01, 0.1, 1])
+    >>> losses = simulate(setting, np.random.default_rng(0), repeats=2, test_size=200)
+    >>> print((losses.train < losses.test).all(), (np.diff(losses.train) > 0).all(), losses.draws.shape)
+    True True (2, 3, 3)
+    """
+    # Imported where they are used: together they take a third of the time of `import onestep_lib`.
+    from joblib import Parallel, delayed
+    from tqdm.auto import tqdm
+
+    check_instance("setting", setting, Setting)
+    check_generator(rng)
+    progress = check_flag("progress", progress)
+    repeats, jobs = check_count("repeats", repeats, minimum=2), check_count("jobs", jobs)
+    chosen = _chosen(feature_map, setting)
+    size = max(2000, 2 * setting.n) if test_size is None else check_count("test_size", test_size)
+    tasks = (delayed(_repeat)(setting, child, chosen, size) for child in rng.spawn(repeats))
+    results = Parallel(n_jobs=jobs, return_as="generator")(tasks)
+    bar = tqdm(results, total=repeats, desc="simulate", unit="repeat", disable=not progress)
+    return Losses.from_draws(np.stack(list(bar)))
+
+
+@one_thread()
+def simulate_spectrum(
+    setting: Setting, rng: np.random.Generator, feature_map: str | FeatureMap = "network"
+) -> np.ndarray:
+    """Return the eigenvalues of F F^T/n for one draw of the setting (one step), ascending, shape (n,).
+
+    For N < n they are those of F^T F/n, and n - N zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting, simulate_spectrum
+    >>> setting = Setting(n=50, d=20, N=30)
+    >>> eigenvalues = simulate_spectrum(setting, np.random.default_rng(0))
+    >>> print(eigenvalues.shape, np.sum(eigenvalues < 1e-9))  # n - N zeros
+    (50,) 20
+    """
+    check_instance("setting", setting, Setting)
+    check_generator(rng)
+    if setting.steps.ndim:
+        raise ValueError(f"step must be one number for a spectrum, got {shown(setting.step)}")
+    streams = Draws(setting, rng)
+    network = next(streams.networks())
+    chosen, X = _chosen(feature_map, setting), streams.ridge_batch[0]
+    if setting.n <= setting.N:
+        F = chosen(network, X, streams.noise)
+        return np.linalg.eigvalsh(F @ F.T / setting.n)
+    blocks = (chosen(network, X[rows], streams.noise) for rows in _blocks(setting.n, setting.N))
+    values = np.linalg.eigvalsh(sum(F.T @ F for F in blocks) / setting.n)
+    # A map may have more columns than the network has neurons.
+    zeros = np.zeros(max(0, setting.n - values.size))
+    return np.sort(np.append(zeros, values))[-setting.n :]
+
+
+def _blocks(count: int, width: int) -> list[slice]:
+    """Slices of samples whose features, `width` a sample, fit into memory."""
+    rows = max(1, min(_CHUNK, _HELD // width))
+    return [slice(start, start + rows) for start in range(0, count, rows)]
+
+
+def _chosen(feature_map: str | FeatureMap, setting: Setting) -> FeatureMap:
+    if not callable(feature_map) and not (isinstance(feature_map, str) and feature_map in FEATURE_MAPS):
+        raise ValueError(
+            f"feature_map must be one of {', '.join(map(repr, FEATURE_MAPS))} or a feature map, "
+            f"got {shown(feature_map)}"
+        )
+    chosen = feature_map if callable(feature_map) else FEATURE_MAPS[feature_map]
+    require_covered(chosen, setting)
+    return chosen
+
+
+class Draws:
+    """The independent draws of one repeat."""
+
+    def __init__(self, setting: Setting, rng: np.random.Generator) -> None:
+        # One stream a purpose: changing one of them (a longer test set, a larger step) leaves the
+        # others as they were.
+        check_generator(rng)
+        check_instance("setting", setting, Setting)
+        direction, self._network, self._gradient, ridge, self.test, self.noise = rng.spawn(6)
+        self.setting = setting
+        self.direction = target_directions(setting, direction)
+        self.ridge_batch = sample_batch(setting, setting.n, self.direction, ridge)
+
+    def networks(self) -> Iterator[Network]:
+        """The network after each step size."""
+        setting = self.setting
+        network = self.initial()
+        steps = np.atleast_1d(setting.steps)
+        if not steps.any():
+            yield from (network for _ in steps)
+            return
+        if isinstance(setting.updates, Schedule):
+            factors, batches = np.array(setting.updates.factors), self._batches(setting.updates)
+            for step in steps:
+                yield scheduled_steps(network, batches(), step * factors, setting.output)
+            return
+        X, y = self.gradient_batch()
+        if setting.updates == 1:
+            yield from take_steps(network, X, y, steps, setting.output)
+        else:
+            yield from (
+                gradient_steps(network, X, y, step, setting.updates, setting.output) for step in steps
+            )
+
+    def initial(self) -> Network:
+        """The network before any step."""
+        return initial_network(self.setting, deepcopy(self._network))
+
+    def data(self, both: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The batch of the ridge fit, after that of the gradient where both are wanted and are two."""
+        both = check_flag("both", both)
+        if not both or not self.setting.fresh:
+            return self.ridge_batch
+        X, y = (np.concatenate(pair) for pair in zip(self.gradient_batch(), self.ridge_batch, strict=True))
+        return X, y
+
+    def gradient_batch(self, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The batch of the (first) gradient step, or its first `count` samples where they are more."""
+        setting = self.setting
+        count = setting.step_samples if count is None else check_count("count", count)
+        if not setting.fresh:
+            X, y = self.ridge_batch
+            return X[:count], y[:count]
+        # From a copy: whoever asks gets the same batch.
+        return sample_batch(setting, count, self.direction, deepcopy(self._gradient))
+
+    def _batches(self, schedule: Schedule) -> Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]:
+        """The batches of a schedule, the same at every call; fresh ones are drawn one by one."""
+        sizes = schedule.sizes(self.setting.step_samples)
+        if schedule.batches == "same":
+            X, y = self.gradient_batch(max(sizes))
+            parts = {size: (X[:size], y[:size]) for size in sizes}
+            return lambda: (parts[size] for size in sizes)
+        streams = [self._gradient, *deepcopy(self._gradient).spawn(len(sizes) - 1)]
+        return lambda: (
+            sample_batch(self.setting, size, self.direction, deepcopy(stream))
+            for size, stream in zip(sizes, streams, strict=True)
+        )
+
+    def test_loss(self, network: Network, size: int) -> float:
+        """The test loss of a network with its own readout, the noise included."""
+        check_instance("network", network, Network)
+        missed = 0.0
+        for X, clean in self.test_batches(size):
+            for rows in _blocks(X.shape[0], network.readout.size):
+                fitted = feature_matrix(network.weights, X[rows], network.activation) @ network.readout
+                missed += float(np.sum((clean[rows] - fitted) ** 2))
+        return missed / size + self.setting.noise**2
+
+    def test_batches(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Test inputs and their labels without noise, in chunks, the same at every call."""
+        size, inputs = check_count("size", size), deepcopy(self.test)
+        for start in range(0, size, _CHUNK):
+            X = sample_inputs(self.setting, min(_CHUNK, size - start), inputs)
+            yield X, self.setting.target(X @ self.direction)
+
+
+@one_thread()
+def _repeat(
+    setting: Setting, rng: np.random.Generator, feature_map: FeatureMap, test_size: int
+) -> np.ndarray:
+    """Return train, test and objective of one repeat, shape (3,) + setting.shape."""
+    streams = Draws(setting, rng)
+    losses = [_losses(streams, network, feature_map, test_size) for network in streams.networks()]
+    return np.stack(losses, axis=1).reshape(3, *setting.shape)
+
+
+def _losses(streams: Draws, network: Network, feature_map: FeatureMap, test_size: int) -> np.ndarray:
+    """The three losses of one network of the repeat, shape (3, penalties)."""
+    setting, ridges = streams.setting, np.atleast_1d(streams.setting.ridges)
+    # Test inputs, and the noise of a feature map, are the same after every step size: paths stay paired.
+    # They are drawn again each time, so that one network at a time is in memory.
+    noise = deepcopy(streams.noise)
+    path = _fit(network, feature_map, noise, *streams.ridge_batch, ridges)
+    missed = np.zeros(ridges.size)
+    for X, clean in streams.test_batches(test_size):
+        for rows in _blocks(X.shape[0], setting.N):
+            fitted = feature_map(network, X[rows], noise) @ path.coefficients
+            missed += np.sum((clean[rows, None] - fitted) ** 2, axis=0)
+    return np.stack([path.train, missed / test_size + setting.noise**2, path.objective])
+
+
+def _fit(
+    network: Network,
+    feature_map: FeatureMap,
+    noise: np.random.Generator,
+    X: np.ndarray,
+    y: np.ndarray,
+    ridges: np.ndarray,
+) -> RidgePath:
+    """Ridge on the network's features; a feature matrix too large to hold comes in blocks, twice."""
+    if y.size <= network.readout.size or y.size * network.readout.size <= _HELD:
+        return ridge_path(feature_map(network, X, noise), y, ridges)
+    streams = [deepcopy(noise), noise]
+
+    def blocks() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        stream = streams.pop(0)
+        for rows in _blocks(y.size, network.readout.size):
+            yield feature_map(network, X[rows], stream), y[rows]
+
+    return streamed_ridge_path(blocks, ridges)

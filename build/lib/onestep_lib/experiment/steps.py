@@ -1,0 +1,338 @@
+r"""Gradient steps on the first layer: the exact gradient, its direction, and networks that know their step.
+
+With the residual r of :mod:`onestep_lib.settings` the negative gradient of half the mean squared error is
+
+.. math:: G=\frac1n\big[(a\,r^\top)\circ\sigma'(WX^\top)\big]X,\qquad W_1=W_0+\eta\,G
+
+(Moniri et al., arXiv 2310.07891, section 2; Ba et al., arXiv 2205.01445, section 2).
+
+Functions
+---------
+gradient_direction     b = X^T r/n of a batch
+take_steps             networks after one step, that remember where they came from
+first_layer_gradient   G=\frac1n[(a\,r^\top)\circ\sigma'(WX^\top)]X, the exact negative gradient
+residual               residual r at initialisation, shape (n,): what the gradient is taken of
+gradient_step          network with W_1=W_0+\eta G, G from `first_layer_gradient`
+gradient_steps         network after several steps of size eta on one batch
+scheduled_steps        network after steps of any sizes, each on its own batch
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onestep_lib._checks import (
+    check_choice,
+    check_count,
+    check_instance,
+    check_matrix,
+    check_nonnegative,
+    check_number,
+    check_path,
+    check_same_length,
+    check_vector,
+    shown,
+)
+from onestep_lib._values import by_value
+from onestep_lib.experiment.network import Network, feature_matrix
+from onestep_lib.settings import OUTPUTS
+
+__all__ = [
+    "SteppedNetwork",
+    "first_layer_gradient",
+    "gradient_direction",
+    "gradient_step",
+    "gradient_steps",
+    "residual",
+    "scheduled_steps",
+    "take_steps",
+]
+
+
+@by_value
+@dataclass(frozen=True)
+class SteppedNetwork(Network):
+    """A network after one gradient step, with what the step started from.
+
+    Parameters
+    ----------
+    weights, readout, activation
+        As in `onestep_lib.experiment.network.Network`; the weights are W_1.
+    initial : Network
+        The network before the step.
+    direction : ndarray, shape (d,)
+        The direction b = X^T r/n of its batch.
+    step : float
+        The step size eta.
+    """
+
+    initial: Network
+    direction: np.ndarray
+    step: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_instance("initial", self.initial, Network)
+        direction = check_vector("direction", self.direction, self.weights.shape[1])
+        object.__setattr__(self, "direction", direction)
+        object.__setattr__(self, "step", check_number("step", self.step, check_nonnegative))
+
+
+def gradient_direction(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
+    r"""Return :math:`b=X^\top r/n`, shape (d,), r the residual of `onestep_lib.experiment.steps.residual`.
+
+    For a centred network :eq:`eq-batch-direction`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, gradient_direction
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> print(gradient_direction(network, X=np.eye(2), y=np.array([1.0, 2.0])))
+    [0.5 1. ]
+    """
+    X = check_matrix("X", X)
+    return X.T @ residual(network, X, y, output) / X.shape[0]
+
+
+def take_steps(
+    network: Network, X: np.ndarray, y: np.ndarray, steps: ArrayLike, output: str = "centred"
+) -> Iterator[SteppedNetwork]:
+    """Yield the network after a step of each size, from one gradient of one batch.
+
+    Parameters
+    ----------
+    network : Network
+    X : ndarray, shape (n, d)
+    y : ndarray, shape (n,)
+    steps : array_like
+        Step sizes eta >= 0.
+    output : {"centred", "scaled", "raw"}
+
+    Yields
+    ------
+    SteppedNetwork
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, take_steps
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> X, y = np.eye(2), np.array([1.0, 2.0])
+    >>> for stepped in take_steps(network, X, y, steps=[0, 2]):
+    ...     print(stepped.step, stepped.weights.tolist())
+    0.0 [[1.0, 0.0], [0.0, 1.0]]
+    2.0 [[2.0, 2.0], [-1.0, -1.0]]
+    """
+    gradient = first_layer_gradient(network, X, y, output)
+    direction = gradient_direction(network, X, y, output)
+    for step in np.atleast_1d(check_path("steps", steps)):
+        weights = network.weights + step * gradient
+        yield SteppedNetwork(weights, network.readout, network.activation, network, direction, float(step))
+
+
+# Samples treated at once, and N times samples: memory stays below both for any batch and width.
+_BLOCK = 4096
+_BLOCK_VALUES = 2**25
+
+
+def first_layer_gradient(
+    network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred"
+) -> np.ndarray:
+    r"""Return :math:`G=\frac1n[(a\,r^\top)\circ\sigma'(WX^\top)]X`, the exact negative gradient.
+
+    For ``output="raw"`` this is minus the gradient in W of :math:`\frac1{2n}|y-\sigma(XW^\top)a|^2`.
+    For ``"scaled"`` the output is divided by :math:`\sqrt N` and the gradient multiplied by it, so that
+    the step size means the same in all three cases. For ``"centred"`` the initial output is subtracted
+    from the network, and the residual at initialisation is y.
+
+    Parameters
+    ----------
+    network : Network
+    X : ndarray, shape (n, d)
+    y : ndarray, shape (n,)
+    output : {"centred", "scaled", "raw"}
+        What the residual subtracts from y, see :mod:`onestep_lib.settings`.
+
+    Returns
+    -------
+    ndarray, shape (N, d)
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, or the activation has no useful slope (a step function).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, first_layer_gradient
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> print(first_layer_gradient(network, X=np.eye(2), y=np.array([1.0, 2.0])))  # a b^T
+    [[ 0.5  1. ]
+     [-0.5 -1. ]]
+    """
+    check_instance("network", network, Network)
+    check_choice("output", output, OUTPUTS)
+    slope = network.activation.require_slope()
+    X = check_matrix("X", X, network.weights.shape[1])
+    y = check_vector("y", y)
+    check_same_length("y", y, "X", X)
+    total = np.zeros_like(network.weights)
+    block = max(1, min(_BLOCK, _BLOCK_VALUES // network.readout.size))
+    for start in range(0, y.size, block):
+        rows = slice(start, start + block)
+        preactivations = X[rows] @ network.weights.T
+        r = y[rows]
+        if output != "centred":
+            r = r - _initial_output(network, preactivations, output)
+        # Row j is (a_j/n) sum_i r_i sigma'(w_j.x_i) x_i: one product after scaling the slopes by r.
+        slopes = slope(preactivations)
+        slopes *= r[:, None] / y.size
+        total += slopes.T @ X[rows]
+    return network.readout[:, None] * total
+
+
+def residual(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
+    """Return the residual r at initialisation, shape (n,): what the gradient is taken of.
+
+    Parameters are those of `first_layer_gradient`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, residual
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> X, y = np.eye(2), np.array([1.0, 2.0])
+    >>> print(residual(network, X, y), residual(network, X, y, output="raw"))
+    [1. 2.] [0. 3.]
+    """
+    check_instance("network", network, Network)
+    check_choice("output", output, OUTPUTS)
+    X = check_matrix("X", X, network.weights.shape[1])
+    y = check_vector("y", y, X.shape[0])
+    return y if output == "centred" else y - _initial_output(network, X @ network.weights.T, output)
+
+
+def _initial_output(network: Network, preactivations: np.ndarray, output: str) -> np.ndarray:
+    raw = network.activation(preactivations) @ network.readout
+    return raw if output == "raw" else raw / np.sqrt(network.readout.size)
+
+
+def gradient_step(
+    network: Network, X: np.ndarray, y: np.ndarray, step: float, output: str = "centred"
+) -> Network:
+    r"""Return the network with :math:`W_1=W_0+\eta G`, G from `first_layer_gradient`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, gradient_step
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> X, y = np.eye(2), np.array([1.0, 2.0])
+    >>> print(gradient_step(network, X, y, step=2).weights)  # I + 2 a b^T
+    [[ 2.  2.]
+     [-1. -1.]]
+    """
+    eta = check_number("step", step, check_nonnegative)
+    check_instance("network", network, Network)
+    weights = network.weights + eta * first_layer_gradient(network, X, y, output)
+    return replace(network, weights=weights)
+
+
+def gradient_steps(
+    network: Network, X: np.ndarray, y: np.ndarray, step: float, updates: int, output: str = "centred"
+) -> Network:
+    r"""Return the network after several steps of size eta on one batch.
+
+    The readout stays as it is. For ``output="centred"`` the network's output is that of its weights minus
+    that of the initial ones, so that the residual of step k is :math:`y-(f_k-f_0)`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, gradient_steps
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> X, y = np.eye(2), np.array([1.0, 2.0])
+    >>> for updates in (1, 2):  # the first step halves the residual
+    ...     print((gradient_steps(network, X, y, 0.5, updates).weights - np.eye(2))[0])
+    [0.25 0.5 ]
+    [0.375 0.75 ]
+    """
+    updates = check_count("updates", updates)
+    eta = check_number("step", step, check_nonnegative)
+    check_instance("network", network, Network)
+    X = check_matrix("X", X, network.weights.shape[1])
+    y = check_vector("y", y, X.shape[0])
+    return scheduled_steps(network, [(X, y)] * updates, [eta] * updates, output)
+
+
+def scheduled_steps(
+    network: Network,
+    batches: Iterable[tuple[np.ndarray, np.ndarray]],
+    steps: ArrayLike,
+    output: str = "centred",
+) -> Network:
+    r"""Return the network after gradient steps, each of its own size and on its own batch.
+
+    The readout stays as it is; the residual of a centred network is :math:`y-(f_k-f_0)`.
+
+    Parameters
+    ----------
+    network : Network
+    batches : iterable of (X, y)
+        One a step, of any numbers of samples; one batch at a time is in memory if they are made one by one.
+    steps : array_like, shape (k,)
+        Step sizes >= 0.
+    output : {"centred", "scaled", "raw"}
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the numbers of batches and steps differ, or as in `first_layer_gradient`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib.activations import activation
+    >>> from onestep_lib.experiment import Network, scheduled_steps
+    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
+    >>> batches = [(np.eye(2), np.array([1.0, 2.0])), (np.eye(2)[:1], np.array([1.0]))]
+    >>> print(scheduled_steps(network, batches, steps=[0.5, 0.1]).weights - np.eye(2))
+    [[ 0.3  0.5]
+     [-0.3 -0.5]]
+    """
+    check_choice("output", output, OUTPUTS)
+    check_instance("network", network, Network)
+    sizes = check_vector("steps", check_nonnegative("steps", steps))
+    if not isinstance(batches, Iterable):
+        raise TypeError(f"batches must hold pairs (X, y), got {shown(batches)}")
+    taken, start = 0, network
+    seen, before = None, np.zeros(0)
+    for pair in batches:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(f"batches must hold pairs (X, y), got {shown(pair)}")
+        X, y = pair
+        if taken == sizes.size:
+            raise ValueError(f"batches must be as many as steps, {sizes.size}, got more")
+        labels = y
+        # The first residual of a centred network is y.
+        if output == "centred" and taken:
+            if X is not seen:
+                seen, before = X, feature_matrix(start.weights, X, start.activation) @ start.readout
+            labels = y + before - feature_matrix(network.weights, X, network.activation) @ network.readout
+        network = gradient_step(network, X, labels, sizes[taken], output)
+        taken += 1
+    if taken < sizes.size:
+        raise ValueError(f"batches must be as many as steps, {sizes.size}, got {taken}")
+    return network

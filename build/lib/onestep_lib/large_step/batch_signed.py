@@ -1,0 +1,371 @@
+r"""The spectrum of the signed batch matrix, which tilts the weights when c_2 != 0.
+
+On its batch of n samples (the :math:`n_0` of a setting) one gradient step builds two d by d matrices,
+
+.. math:: \hat H=\frac1n\sum_iy_ix_ix_i^\top,\qquad H=\frac1n\sum_iy_i^2x_ix_i^\top .
+
+:mod:`onestep_lib.large_step.batch_squared` treats H, which is all that an odd activation needs. Here the
+basis e_k is that of H-hat, whose eigenvalues have both signs, and H enters by its diagonal
+:math:`e_k^\top He_k`. With alpha = n/d, :math:`G=(\hat H+x)^{-1}` at complex x and in the limit (a cavity
+argument, checked against realised batches),
+
+.. math:: m=\tfrac1d\operatorname{tr}G=\frac1{x+\mathbb E[yq]},\quad q=\frac1{1+ym/\alpha},\quad
+          \tfrac1d\operatorname{tr}HG=m\,\mathbb E[y^2q],
+
+   \theta^\top G\theta=\frac1{x+\mathbb E[y\zeta^2q]},\quad
+   \theta^\top G\hat g=\theta^\top G\theta\;\mathbb E[y\zeta q],\quad
+   \hat g^\top G\hat g=\frac m\alpha\mathbb E[y^2q]+\theta^\top G\theta\;\mathbb E[y\zeta q]^2,
+
+averages over :math:`y=\sigma_*(\zeta)+` noise; theta is the target direction and g-hat the gradient.
+
+Near the axis q has a pole near the real y, which no fixed set of nodes resolves. So the law of y is made of
+panels on which y is uniform, where q integrates to a logarithm; every average above follows from
+:math:`\mathbb E[q],\mathbb E[\zeta q],\mathbb E[\zeta^2q]`, because :math:`yq=(1-q)\alpha/m`.
+
+Functions
+---------
+signed_spectrum     spectral data in the basis of \hat H, with hd = e_k^\top He_k
+signed_covariance   bulk data of the covariances [(I+t_g\hat H)^2+e_gH]/d, each normalised to mean 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onestep_lib._checks import check_instance, check_nonnegative, check_number, check_positive, check_vector
+from onestep_lib._values import by_value, read_only
+from onestep_lib.activations import TARGETS, Target
+from onestep_lib.cache import kept
+from onestep_lib.convergence import ConvergenceError
+from onestep_lib.hermite import hermite_series
+from onestep_lib.large_step.labels import LabelLaw, label_law
+from onestep_lib.small_step.gradient import label_moments
+from onestep_lib.spiked_features.model import BulkCovariance
+
+__all__ = [
+    "SignedSpectrum",
+    "signed_covariance",
+    "signed_spectrum",
+]
+
+
+@by_value
+@dataclass(frozen=True)
+class SignedSpectrum:
+    """Spectral data of one gradient batch in the basis of H-hat; every array has shape (K,).
+
+    Parameters
+    ----------
+    h, square : ndarray
+        Eigenvalues of H-hat and their squares, averages over a bin.
+    weights : ndarray
+        Spectral weights, sum 1.
+    vv, vt, tt : ndarray
+        Weights of (v.e_k)^2, (v.e_k)(theta_p.e_k) and (theta_p.e_k)^2, v along the gradient and theta_p
+        the part of the target direction across it: sums 1, 0 and 1.
+    hd : ndarray
+        e_k^T H e_k.
+    """
+
+    h: np.ndarray
+    square: np.ndarray
+    weights: np.ndarray
+    vv: np.ndarray
+    vt: np.ndarray
+    tt: np.ndarray
+    hd: np.ndarray
+
+
+# Bins of h are uniform within _BIN_SCALE of 0 and logarithmic beyond, in units of the spectrum's standard
+# deviation.
+_BIN_SCALE, _BIN_WIDTH = 0.05, 0.16
+_POINTS = 8
+_SMALLEST = 1e-7
+# A bin with less weight is rounding, and so is the eigenvalue read from it.
+_ROUNDED = 1e-15
+# Of the bulk, a bin holds shares of v and theta a few times its share of the trace.
+_ISOLATED = 100.0
+_MOMENTS = 1e-4
+# Newton's method ends at the rounding of n/d (1 - E q), unless that would be seen.
+_ROOT, _SEEN_ROOT = 1e-12, 1e-8
+# The rows of the bins' masses that are weights, and how far below 0 rounding may leave them.
+_WEIGHTS, _NEGATIVE = [0, 1, 3], 1e-6
+
+
+def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectrum:
+    r"""Return the spectral data in the basis of :math:`\hat H`, with hd = :math:`e_k^\top He_k`.
+
+    What lies in a bin (a, b) of h is :math:`\frac1\pi\operatorname{Im}\int S\,dz` of a Stieltjes transform
+    :math:`S(z)=\int d\mu(h)/(h-z)` along any path from a to b in the upper half-plane. The paths meet the
+    axis at the edges of the bins only, so that an atom (at 0 for n < d, of mass 1 - alpha), an isolated
+    eigenvalue or a singular density (at 0 for n = d) needs no care, and the bins add up to the whole.
+
+    Parameters
+    ----------
+    target : Target
+    noise : float
+        Standard deviation of the label noise.
+    alpha : float
+        n/d of the gradient's batch (:math:`n_0/d` where the ridge batch has another size).
+
+    Returns
+    -------
+    SignedSpectrum
+
+    Raises
+    ------
+    ConvergenceError
+        If Newton's method stops, or the traces of H-hat, its square and H, or the sums of the weights are
+        off by 1e-4.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import target
+    >>> from onestep_lib.large_step import signed_spectrum
+    >>> data = signed_spectrum(target("sign"), noise=1, alpha=4)
+    >>> print(f"{data.weights @ data.square:.3f} {data.weights @ data.hd:.3f}")  # E y^2/alpha and E y^2
+    0.500 2.000
+    """
+    alpha = check_number("alpha", alpha, check_positive)
+    law = label_law(target, noise)
+    labels = label_moments(target, noise)
+    power = labels.square
+    norm, gamma = labels.direction_power(1 / alpha), labels.alignment(1 / alpha)
+    unit = np.sqrt(power / alpha)
+    edges = _bin_edges(law, alpha, unit)
+
+    def measures(z: np.ndarray) -> np.ndarray:
+        traces = _continued_forms(law, alpha, -z)
+        columns = np.vstack([_directions(norm, gamma, *traces[:4]).T, traces[4]])
+        return np.vstack([columns, columns[0] * z, columns[0] * z**2, (columns[1] + columns[3]) * z])
+
+    spectrum = _nodes(_join(_bin_masses(measures, edges)), unit, power)
+    _check_moments(spectrum, target.c0, power, alpha)
+    return spectrum
+
+
+def signed_covariance(
+    target: Target, noise: float, alpha: float, tilts: ArrayLike, strengths: ArrayLike
+) -> BulkCovariance:
+    r"""Return the bulk data of the covariances :math:`[(I+t_g\hat H)^2+e_gH]/d`, each normalised to mean 1.
+
+    H enters by its diagonal in the basis of H-hat.
+
+    Parameters
+    ----------
+    target, noise, alpha
+        As in `signed_spectrum`, which takes some seconds. It is kept in `onestep_lib.cache_folder` for a
+        target that has a name or Hermite coefficients, and for this process for any other.
+    tilts, strengths : array_like, shape (G,)
+        t_g and :math:`e_g\ge0`, one a group.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import target
+    >>> from onestep_lib.large_step import signed_covariance
+    >>> bulk = signed_covariance(target("sign"), noise=1, alpha=4, tilts=[0, 0.5], strengths=[0, 0.3])
+    >>> print((bulk.scales @ bulk.weights).round(3), bulk.scales.max(axis=1).round(1))
+    [1. 1.] [1.  4.3]
+    """
+    noise = check_number("noise", noise, check_nonnegative)
+    alpha = check_number("alpha", alpha, check_positive)
+    check_instance("target", target, Target)
+    t = check_vector("tilts", tilts)
+    e = check_vector("strengths", check_nonnegative("strengths", strengths), t.size)
+    data = kept_spectrum(target, noise, alpha)
+    scales = 1 + np.outer(2 * t, data.h) + np.outer(t**2, data.square) + np.outer(e, data.hd)
+    normalised = scales / (scales @ data.weights)[:, None]
+    return BulkCovariance(data.weights, data.vv, data.vt, data.tt, normalised)
+
+
+@lru_cache(maxsize=32)
+def kept_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectrum:
+    function = _function_key(target)
+    if function is None:
+        return read_only(signed_spectrum(target, noise, alpha))
+    argument = [function, target.kinks, float(noise), float(alpha)]
+    arrays = kept("signed_spectrum", argument, lambda: asdict(signed_spectrum(target, noise, alpha)))
+    return read_only(SignedSpectrum(**arrays))
+
+
+def _function_key(target: Target) -> str | tuple[float, ...] | None:
+    """The name of a named target, or its Hermite coefficients; None for any other callable.
+
+    Neither values on a grid nor bytecode tell two callables apart: they may differ between the nodes, or by
+    what they read when they are called.
+    """
+    named = TARGETS.get(target.name)
+    if named is not None and target.function is named.function:
+        return target.name
+    function = target.function
+    if isinstance(function, partial) and function.func is hermite_series and not function.keywords:
+        return function.args[0]
+    return None
+
+
+def _bin_edges(law: LabelLaw, alpha: float, unit: float) -> np.ndarray:
+    # No eigenvalue exceeds max |y| times the largest one of X^T X/n.
+    largest = max(np.max(np.abs(law.left)), np.max(np.abs(law.right))) * (1 + 1 / np.sqrt(alpha)) ** 2
+    count = int(np.ceil(np.arcsinh(1.1 * largest / unit / _BIN_SCALE) / _BIN_WIDTH))
+    # One bin has its middle at 0.
+    return unit * _BIN_SCALE * np.sinh(_BIN_WIDTH * (np.arange(-count, count + 1) + 0.5))
+
+
+def _bin_masses(measures: Callable[[np.ndarray], np.ndarray], edges: np.ndarray) -> np.ndarray:
+    """(1/pi) Im of the integrals of the rows of measures(z) from edge to edge, shape (rows, bins)."""
+    points, weights = np.polynomial.legendre.leggauss(_POINTS)
+    share, weights = (points + 1) / 2, weights / 2
+    tops = edges + 0.5j * np.gradient(edges)
+    # Down a leg the nodes crowd towards the axis like s^2.
+    legs = edges[:, None] + (tops - edges)[:, None] * share[::-1] ** 2
+    across = tops[:-1, None] + np.diff(tops)[:, None] * share
+    path = [leg if j == 0 else np.concatenate([across[j - 1], leg]) for j, leg in enumerate(legs)]
+    values = measures(np.concatenate(path))
+    rows = values.shape[0]
+    first, rest = values[:, :_POINTS], values[:, _POINTS:].reshape(rows, edges.size - 1, 2, _POINTS)
+    down = np.concatenate([first[:, None], rest[:, :, 1]], axis=1)
+    leg_parts = down @ (2 * share * weights)[::-1] * (tops - edges)
+    steps = rest[:, :, 0] @ weights * np.diff(tops)
+    return (leg_parts[:, :-1] + steps - leg_parts[:, 1:]).imag / np.pi
+
+
+def _join(masses: np.ndarray) -> np.ndarray:
+    """Join bins until no weight is negative.
+
+    An isolated eigenvalue close to an edge is shared wrongly between its two bins; their sum is right.
+    """
+    while np.min(masses[_WEIGHTS]) < -_NEGATIVE:
+        row, j = np.unravel_index(np.argmin(masses[_WEIGHTS]), masses[_WEIGHTS].shape)
+        beside = [k for k in (j - 1, j + 1) if 0 <= k < masses.shape[1]]
+        largest = max(beside, key=lambda k: masses[_WEIGHTS][row, k])
+        masses[:, largest] += masses[:, j]
+        masses = np.delete(masses, j, axis=1)
+    return masses
+
+
+def _nodes(masses: np.ndarray, unit: float, power: float) -> SignedSpectrum:
+    """One node a bin, and one more for an isolated eigenvalue, which lies along v and theta."""
+    w, vv, vt, tt, wd, wh, whh, directed = masses
+    # The few labels far out carry a share of the traces that their number does not show.
+    traced = (w + whh / unit**2 > _SMALLEST) & (w > _ROUNDED)
+    alone = vv + tt > np.maximum(_SMALLEST, _ISOLATED * w)
+    h = directed[alone] / (vv + tt)[alone]
+    # It has no share of the trace, and takes the mean of e_k H e_k.
+    return SignedSpectrum(
+        h=np.append(wh[traced] / w[traced], h),
+        square=np.append(whh[traced] / w[traced], h**2),
+        weights=np.append(w[traced], np.zeros_like(h)),
+        vv=np.append(np.where(alone, 0.0, vv)[traced], vv[alone]),
+        vt=np.append(np.where(alone, 0.0, vt)[traced], vt[alone]),
+        tt=np.append(np.where(alone, 0.0, tt)[traced], tt[alone]),
+        hd=np.append(np.maximum(wd[traced], 0.0) / w[traced], np.full_like(h, power)),
+    )
+
+
+def _check_moments(spectrum: SignedSpectrum, mean: float, power: float, alpha: float) -> None:
+    """Raise unless the sums and the traces of H-hat, H-hat^2 and H are right: a lost branch shows there."""
+    w, unit = spectrum.weights, np.sqrt(power / alpha)
+    sums = w.sum() - 1, spectrum.vv.sum() - 1, spectrum.vt.sum(), spectrum.tt.sum() - 1
+    square = power / alpha + mean**2
+    traces = (w @ spectrum.h - mean) / unit, w @ spectrum.square / square - 1, w @ spectrum.hd / power - 1
+    worst = float(np.max(np.abs(sums + traces)))
+    if not worst < _MOMENTS:
+        reason = (
+            "the bins of the batch matrix miss some of its trace: the labels may be too heavy-tailed, or n/d "
+            "too far from 1; an odd activation, or bulk='isotropic' of the giant step, does not need them"
+        )
+        raise ConvergenceError("signed_spectrum (moments)", worst, {"power": power, "alpha": alpha}, reason)
+
+
+def _continued_forms(law: LabelLaw, alpha: float, x: np.ndarray) -> np.ndarray:
+    """`_quadratic_forms` along a path x below the axis, shape (5, len(x))."""
+    forms = np.empty((5, x.size), dtype=np.complex128)
+    m, last = _descend(law, alpha, x[0]), x[0]
+    for j, point in enumerate(x):
+        # Beside an atom at 0 it is x m that changes slowly.
+        guess = m * last / point if alpha < 1 else m
+        m, last = _follow(law, alpha, point, guess), point
+        forms[:, j] = _quadratic_forms(law, alpha, point, m)
+    return forms
+
+
+def _follow(law: LabelLaw, alpha: float, x: complex, guess: complex) -> complex:
+    """m at x by Newton from its neighbour; where that leaves the branch, from far below the axis."""
+    try:
+        m = _newton(law, alpha, x, guess)
+    except ConvergenceError:
+        return _descend(law, alpha, x)
+    return m if m.imag > 0 and abs(m - guess) < 0.5 * abs(guess) else _descend(law, alpha, x)
+
+
+def _descend(law: LabelLaw, alpha: float, x: complex) -> complex:
+    """m at x by continuation from far below the axis, where m = 1/x."""
+    depths = np.geomspace(3e3 * (1 + np.max(np.abs(law.right)) + abs(x)), -x.imag, 90)
+    m = 1 / complex(x.real, -depths[0])
+    for depth in depths:
+        m = _newton(law, alpha, complex(x.real, -depth), m)
+    if m.imag <= 0:
+        raise ConvergenceError("signed_spectrum", float(-m.imag), {"x": x, "alpha": alpha})
+    return m
+
+
+def _newton(law: LabelLaw, alpha: float, x: complex, start: complex) -> complex:
+    """The root m of m x + alpha (1 - E q) = 1 next to `start`."""
+    m, tolerance = start, min(max(_ROOT, 32 * np.finfo(float).eps * alpha), _SEEN_ROOT)
+    for _ in range(100):
+        q, square = _panel_means(law, m / alpha)
+        mean = complex(law.masses[0] @ q)
+        # The derivative of alpha (1 - E q) in m is E[y q^2] = (E q - E q^2) alpha/m.
+        fall = (mean - complex(law.masses[0] @ square)) * alpha / m
+        change = (m * x + alpha * (1 - mean) - 1) / (x + fall)
+        # Below the axis (Im x < 0) the branch has Im m > 0; a full step may cross the cut, so shorten it.
+        while (m - change).imag <= 0 < m.imag:
+            change /= 2
+        m = m - change
+        if abs(change) <= tolerance * abs(m):
+            return m
+    raise ConvergenceError("signed_spectrum", abs(change / m), {"x": x, "alpha": alpha})
+
+
+def _panel_means(law: LabelLaw, s: complex) -> tuple[np.ndarray, np.ndarray]:
+    """Averages of q = 1/(1 + y s) and q^2 over each panel."""
+    low, high = 1 + s * law.left, 1 + s * law.right
+    square = 1 / (low * high)
+    middle, half = (low + high) / 2, (high - low) / (low + high)
+    short = np.abs(half) < 1e-3
+    # atanh(half)/half/middle; the segment from low to high never meets the negative axis.
+    q = (1 + half**2 / 3) / middle
+    q[~short] = (np.log(high[~short]) - np.log(low[~short])) / (high[~short] - low[~short])
+    return q, square
+
+
+def _quadratic_forms(law: LabelLaw, alpha: float, x: complex, m: complex) -> tuple[complex, ...]:
+    """tr G/d, beta_* G beta_*, beta_* G g, g G g and tr HG/d at one x."""
+    s = m / alpha
+    q, _ = _panel_means(law, s)
+    mean, first, second = (complex(value) for value in law.masses @ q)
+    label = law.masses[0] @ (law.left + law.right) / 2
+    power = (label - (1 - mean) / s) / s
+    star = 1 / (x + (1 - second) / s)
+    overlap = -first / s
+    return m, star, star * overlap, s * power + star * overlap**2, m * power
+
+
+def _directions(
+    norm: float,
+    gamma: float,
+    trace: np.ndarray,
+    star: np.ndarray,
+    cross: np.ndarray,
+    gradient: np.ndarray,
+) -> np.ndarray:
+    """Columns tr G/d, v G v, v G theta_p and theta_p G theta_p; norm is B."""
+    vv, v_star = gradient / norm, cross / np.sqrt(norm)
+    tt = (star - 2 * gamma * v_star + gamma**2 * vv) / (1 - gamma**2)
+    vt = (v_star - gamma * vv) / np.sqrt(1 - gamma**2)
+    return np.stack([trace, vv, vt, tt], axis=-1)

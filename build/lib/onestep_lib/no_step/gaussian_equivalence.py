@@ -1,0 +1,338 @@
+r"""Ridge regression on random features: the Gaussian-equivalence formulas.
+
+With a = c_1^2, b = c_{>1}^2 (see :mod:`onestep_lib.activations`), c = n/d, k = n/N and x an eigenvalue of
+X X^T/d, one unknown :math:`\mu\ge0` solves (:eq:`eq-ge-scalar` and :eq:`eq-ge-m1-m2`)
+
+.. math:: \frac\lambda\mu=\frac1k-\mathbb E\Big[\frac{ax+b}{ax+b+\mu}\Big],
+
+and with :math:`R=(FF^\top+\lambda nI)^{-1}`, :math:`q=\lambda/\mu`,
+
+.. math:: \operatorname{tr}R\to k\,m_1=\mathbb E\Big[\frac1{q(ax+b+\mu)}\Big],\qquad
+          \tfrac1d\operatorname{tr}X^\top RX\to k\,m_2=\mathbb E\Big[\frac x{q(ax+b+\mu)}\Big].
+
+The right side falls and the left side rises as 1/mu grows, so there is exactly one root; the equivalent
+pair of equations for m_1, m_2, :eq:`eq-ge-pair` (Adlam and Pennington 2020; Moniri et al., arXiv
+2310.07891), has a second, false root at (0, 0). All averages over x are closed forms of the
+Marchenko-Pastur law (:mod:`onestep_lib.no_step.marchenko_pastur`), and every derivative in lambda is exact.
+The spectrum is in :mod:`onestep_lib.no_step.density`.
+
+Functions
+---------
+resolvent_traces   m_1, m_2, tau and their derivatives, vectorised over parameters
+ridge_losses       train, test and objective from ratios and powers, vectorised
+random_features    the losses of a Setting
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onestep_lib._checks import (
+    check_broadcast,
+    check_instance,
+    check_nonnegative,
+    check_positive,
+    check_size,
+    shown,
+)
+from onestep_lib._values import by_value
+from onestep_lib.convergence import ConvergenceError
+from onestep_lib.no_step.marchenko_pastur import (
+    MarchenkoPasturMeans,
+    closed_means,
+    marchenko_pastur_means,
+    select,
+)
+from onestep_lib.settings import Losses, Setting
+
+__all__ = [
+    "Traces",
+    "random_features",
+    "resolvent_traces",
+    "ridge_losses",
+]
+
+_ITERATIONS = 100
+_TOLERANCE = 1e-13
+
+
+@by_value
+@dataclass(frozen=True)
+class Traces:
+    r"""The limits of the resolvent's traces and their exact derivatives in lambda.
+
+    Parameters
+    ----------
+    m1, m2 : ndarray
+        tr R -> k m1 and (1/d) tr X^T R X -> k m2, with k = psi/phi = n/N.
+    dm1, dm2 : ndarray
+        Their derivatives in lambda.
+    tau, dtau : ndarray
+        The limit of f^T R f, f a new column of features; 1 + tau = N mu/(n lambda). And its derivative.
+    mu : ndarray
+        The root of the scalar equation.
+    """
+
+    m1: np.ndarray
+    m2: np.ndarray
+    dm1: np.ndarray
+    dm2: np.ndarray
+    tau: np.ndarray
+    dtau: np.ndarray
+    mu: np.ndarray
+
+
+def _parameters(*named: tuple[str, ArrayLike, bool]) -> list[np.ndarray]:
+    checked = {
+        name: check_positive(name, value) if positive else check_nonnegative(name, value)
+        for name, value, positive in named
+    }
+    for name, value in checked.items():
+        check_size(name, value)
+    return check_broadcast(**checked)
+
+
+# From here on numbers are arrays of one shape, or floats: one point alone costs a tenth as floats.
+def _gap(mu: Any, a: Any, b: Any, c: Any, k: Any, ridge: Any) -> tuple[Any, Any]:
+    """lambda/mu - 1/k + E[(ax+b)/(ax+b+mu)] and its slope in log mu (both terms fall)."""
+    u = b + mu
+    means = closed_means(a / u, c)
+    # The mean is near 1 for small k and near 0 for large k: take the form that does not cancel.
+    mean_part = select(k < 2, 1 - 1 / k - mu / u * means.p, (a * means.g + b * means.p) / u - 1 / k)
+    value = ridge / mu + mean_part
+    slope = -ridge / mu - mu * (a * means.g2 + b * means.p2) / u**2
+    return value, slope
+
+
+def _solve_mu(a: Any, b: Any, c: Any, k: Any, ridge: Any) -> Any:
+    """The root mu of the scalar equation by Newton in log mu, kept inside a bracket.
+
+    Jensen's inequality for the mean of x (which is 1) gives the upper end, and E[...] >= 0 the lower;
+    at ridge = 0 and k > 1 the lower end uses ax + b >= b.
+    """
+    exp, log = (math.exp, math.log) if isinstance(ridge, float) else (np.exp, np.log)
+    tilt = (a + b) - k * (ridge + a + b)
+    root = (tilt**2 + 4 * k * ridge * (a + b)) ** 0.5
+    positive = tilt > 0
+    small = 2 * k * ridge * (a + b) / select(positive, tilt + root, 1.0)
+    upper = select(positive, small, (root - tilt) / 2)
+    lower = select(k * ridge > b * (k - 1), k * ridge, b * (k - 1))
+    trivial = upper <= 0
+    low, high = (log(select(trivial, 1.0, end)) for end in (lower, upper))
+    high = select(high > low, high, low)
+    y = high
+    for _ in range(_ITERATIONS):
+        value, slope = _gap(exp(y), a, b, c, k, ridge)
+        low, high = select(value > 0, y, low), select(value > 0, high, y)
+        newton = y - value / slope
+        inside = (newton >= low) & (newton <= high)
+        new = select(inside, newton, (low + high) / 2)
+        done = trivial | (abs(new - y) < _TOLERANCE * select(abs(y) > 1, abs(y), 1.0))
+        y = new
+        if np.all(done):
+            return select(trivial, 0.0, exp(y))
+    worst = np.flatnonzero(np.logical_not(done))[0]
+    names = ("c1_sq", "nonlinear_sq", "n/d", "n/N", "ridge")
+    at = {name: float(np.ravel(v)[worst]) for name, v in zip(names, (a, b, c, k, ridge), strict=True)}
+    reason = "the parameters may lie too many orders of magnitude apart"
+    raise ConvergenceError("gaussian_equivalence", float(np.ravel(abs(value))[worst]), at, reason)
+
+
+def resolvent_traces(
+    phi: ArrayLike, psi: ArrayLike, ridge: ArrayLike, c1_sq: ArrayLike, nonlinear_sq: ArrayLike
+) -> Traces:
+    r"""Return m_1, m_2 (:eq:`eq-ge-m1-m2`), tau (:eq:`eq-ge-tau`) and their derivatives.
+
+    Every argument broadcasts.
+
+    Parameters
+    ----------
+    phi, psi : array_like
+        d/n and d/N, > 0.
+    ridge : array_like
+        The penalty lambda > 0, in the normalisation of :mod:`onestep_lib.settings`.
+    c1_sq, nonlinear_sq : array_like
+        c_1^2 and c_{>1}^2 of the activation, not both 0.
+
+    Returns
+    -------
+    Traces
+
+    Raises
+    ------
+    ValueError
+        For parameters outside these ranges.
+    ConvergenceError
+        If Newton's method does not reach 1e-13 in log mu.
+
+    Examples
+    --------
+    >>> from onestep_lib.no_step import resolvent_traces
+    >>> traces = resolvent_traces(1, 1, 0.5, 0, 1)  # without a linear part
+    >>> print(f"{traces.m1:.4f}")  # the root 1 of ridge (m^2 + m) = 1
+    1.0000
+    """
+    phi, psi, ridge, a, b = _parameters(
+        ("phi", phi, True),
+        ("psi", psi, True),
+        ("ridge", ridge, True),
+        ("c1_sq", c1_sq, False),
+        ("nonlinear_sq", nonlinear_sq, False),
+    )
+    _require_power(a, b)
+    c, k = 1 / phi, psi / phi
+    mu = _solve_mu(a, b, c, k, ridge)
+    u, q = b + mu, ridge / mu
+    means = marchenko_pastur_means(a / u, c)
+    dq = _dq(means, a, b, u, mu, q)
+    w1, w2 = _second_order(means, a, b, dq)
+    scale = q * u
+    return Traces(
+        m1=means.p / scale / k,
+        m2=means.g / scale / k,
+        dm1=-w1 / scale**2 / k,
+        dm2=-w2 / scale**2 / k,
+        # Not 1/(kq) - 1, which cancels where tau is small.
+        tau=(b * means.p + a * means.g) / scale,
+        dtau=-(b * w1 + a * w2) / scale**2,
+        mu=mu,
+    )
+
+
+def _require_power(a: Any, b: Any) -> None:
+    if np.any(a + b <= 0):
+        raise ValueError("c1_sq and nonlinear_sq must not both be 0: the features would be constant")
+
+
+def _dq(means: MarchenkoPasturMeans, a: Any, b: Any, u: Any, mu: Any, q: Any) -> Any:
+    """The derivative of q = lambda/mu in lambda, by implicit differentiation."""
+    s = (a * means.g2 + b * means.p2) / u**2
+    total = q + mu * s
+    return select(total > 0, s / select(total > 0, total, 1.0), np.inf)
+
+
+def _second_order(means: MarchenkoPasturMeans, a: Any, b: Any, dq: Any) -> tuple[Any, Any]:
+    """-(q u)^2 times the lambda-derivatives of k m_1 and k m_2."""
+    w1 = means.p2 + dq * (a * means.g2 + b * means.p2)
+    w2 = means.g2 + dq * (a * means.h2 + b * means.g2)
+    return w1, w2
+
+
+def ridge_losses(
+    phi: ArrayLike,
+    psi: ArrayLike,
+    ridge: ArrayLike,
+    c1_sq: ArrayLike,
+    nonlinear_sq: ArrayLike,
+    linear_power: ArrayLike,
+    other_power: ArrayLike,
+) -> Losses:
+    r"""Return the losses of ridge regression on random features; every argument broadcasts.
+
+    .. math:: \text{objective}=\lambda k\,[c_{*,1}^2m_2+(c_{*,>1}^2+\sigma_\varepsilon^2)m_1],\quad
+              \text{test}=-\frac{(\text{objective}/\lambda)'}{(km_1)^2},\quad
+              \text{train}=(\lambda km_1)^2\,\text{test},
+
+    the prime a derivative in lambda (:eq:`eq-ge-objective`, :eq:`eq-ge-test`,
+    :eq:`eq-ge-train`). The limit lambda = 0 is exact (:eq:`eq-ge-ridgeless`): the ridgeless fit, which
+    interpolates for N > n; at n = N its test loss is infinite.
+
+    Parameters
+    ----------
+    phi, psi : array_like
+        d/n and d/N, > 0.
+    ridge : array_like
+        The penalty lambda >= 0, in the normalisation of :mod:`onestep_lib.settings`.
+    c1_sq, nonlinear_sq : array_like
+        c_1^2 and c_{>1}^2 of the activation; at ridge = 0 the second must be > 0.
+    linear_power, other_power : array_like
+        c_{*,1}^2, and c_{*,>1}^2 plus the noise variance.
+
+    Returns
+    -------
+    Losses
+        Arrays of the broadcast shape.
+
+    Raises
+    ------
+    ValueError, ConvergenceError
+        As in `resolvent_traces`.
+
+    Examples
+    --------
+    >>> from onestep_lib.no_step import ridge_losses
+    >>> losses = ridge_losses(0.5, [1, 0.5, 0.25], 0, 0, 1, 0, 1)  # noise alone, N/n = 1/2, 1 and 2
+    >>> losses.train.round(4), losses.test.round(4)
+    (array([0.5, 0. , 0. ]), array([ 2., inf,  2.]))
+    """
+    phi, psi, ridge, a, b, linear, other = _parameters(
+        ("phi", phi, True),
+        ("psi", psi, True),
+        ("ridge", ridge, False),
+        ("c1_sq", c1_sq, False),
+        ("nonlinear_sq", nonlinear_sq, False),
+        ("linear_power", linear_power, False),
+        ("other_power", other_power, False),
+    )
+    train, test, objective = _losses(phi, psi, ridge, a, b, linear, other)
+    return Losses(np.asarray(train), np.asarray(test), np.asarray(objective))
+
+
+def _losses(phi: Any, psi: Any, ridge: Any, a: Any, b: Any, linear: Any, other: Any) -> tuple[Any, Any, Any]:
+    """Train, test and objective from checked numbers."""
+    _require_power(a, b)
+    if np.any((ridge == 0) & (b == 0)):
+        raise ValueError("ridge must be > 0 for a linear activation (c_{>1} = 0), got 0")
+    c, k = 1 / phi, psi / phi
+    mu = _solve_mu(a, b, c, k, ridge)
+    u = b + mu
+    q = select(mu > 0, ridge / select(mu > 0, mu, 1.0), 1 / k - 1)
+    means = closed_means(a / u, c)
+    singular = (mu == 0) & (q == 0)
+    w1, w2 = _second_order(means, a, b, _dq(means, a, b, u, mu, select(singular, 1.0, q)))
+    power = linear * w2 + other * w1
+    test = select(singular & (power > 0), np.inf, power / means.p**2)
+    return (mu / u) ** 2 * power, test, mu / u * (linear * means.g + other * means.p)
+
+
+def random_features(setting: Setting) -> Losses:
+    r"""Return the losses of a setting with untrained weights (step 0), in the limit of large n, d, N.
+
+    Only the linear part of the target is learned; everything else enters as label noise
+    (:eq:`eq-ge-label-covariance`; Moniri et al., arXiv 2310.07891, theorem on the equivalence at eta = 0).
+    The activation may have c_0 != 0, which costs nothing in the limit.
+
+    Raises
+    ------
+    ValueError
+        If a step is not 0, or the target has a mean (c_{*,0} != 0).
+    ConvergenceError
+        As in `resolvent_traces`.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting, random_features
+    >>> losses = random_features(Setting(n=500, d=300, N=1000, ridge=[0, 0.1, 1e6]))
+    >>> losses.train.round(3), losses.test.round(3)  # from interpolation to no fit at all
+    (array([0.  , 0.02, 1.  ]), array([0.106, 0.134, 1.   ]))
+    """
+    check_instance("setting", setting, Setting)
+    if np.any(setting.step):
+        raise ValueError(f"step must be 0 for random features, got {shown(setting.step)}")
+    setting.require_theory(covers=("two directions",))
+    setting.target.require_centred()
+    numbers = (
+        setting.phi,
+        setting.psi,
+        setting.ridge if setting.shape == () else np.broadcast_to(setting.ridges, setting.shape),
+        setting.activation.c1**2,
+        setting.activation.nonlinear_power,
+        setting.target.linear**2,
+        setting.target.nonlinear_power + setting.noise**2,
+    )
+    return Losses(*_losses(*numbers)) if setting.shape == () else ridge_losses(*numbers)

@@ -1,0 +1,52 @@
+"""Ridge regression on spiked random features, whatever their spikes come from.
+
+A model (`model`) has functions of kappa (`conditional_means`, `inner_average`, `kappa`), a fixed point
+(`fixed_point`, `acceleration`), the mean part of its fit (`mean_part`) and second moments
+(`second_moments`); `losses` puts them together.
+"""
+
+from onestep_lib.spiked_features.conditional_means import (
+    FeatureMeans,
+    TargetMeans,
+    feature_means,
+    target_means,
+)
+from onestep_lib.spiked_features.fixed_point import FixedPoint, Sweep, solve_fixed_point, sweep_fixed_point
+from onestep_lib.spiked_features.free_spikes import free_losses
+from onestep_lib.spiked_features.kappa import KappaGrid, kappa_grid
+from onestep_lib.spiked_features.losses import solve_spiked, spiked_losses
+from onestep_lib.spiked_features.model import (
+    BulkCovariance,
+    GroupTable,
+    SpikedModel,
+    SpikedTable,
+    isotropic_covariance,
+    kappa_table,
+)
+from onestep_lib.spiked_features.second_moments import SpikedSolution
+from onestep_lib.spiked_features.shared_rows import shared_features, shared_model
+
+__all__ = [
+    "BulkCovariance",
+    "FeatureMeans",
+    "FixedPoint",
+    "GroupTable",
+    "KappaGrid",
+    "SpikedModel",
+    "SpikedSolution",
+    "SpikedTable",
+    "Sweep",
+    "TargetMeans",
+    "feature_means",
+    "free_losses",
+    "isotropic_covariance",
+    "kappa_grid",
+    "kappa_table",
+    "shared_features",
+    "shared_model",
+    "solve_fixed_point",
+    "solve_spiked",
+    "spiked_losses",
+    "sweep_fixed_point",
+    "target_means",
+]

@@ -1,0 +1,315 @@
+r"""Ridge regression on spiked random features: the losses for any finite vocabulary of spikes.
+
+A feature is :math:`\phi_j(x)=\sigma(w_j\cdot x+u_j\kappa)` with :math:`\kappa=v\cdot x`, :math:`|v|=1`,
+random bulk rows w_j (their component along v included) and a spike :math:`u_j\in\{u_1,\dots,u_G\}` with
+fractions :math:`\pi_g`, independent of w_j. Labels are any function of :math:`\kappa` and one more
+direction. The fit is the ridge regression of :mod:`onestep_lib.settings`, n = d/phi, N = d/psi.
+
+Given the resolvent of :mod:`onestep_lib.spiked_features.fixed_point` (its c, D, Lambda, K_k, J_k and
+:math:`a=n/N`), with :math:`\nu=\frac d2\mathrm{Var}|w|^2` and the shares :math:`v_k=v\cdot e_k`,
+:math:`\theta_k=\theta_\perp\cdot e_k` of the two directions in the basis of the bulk,
+
+.. math:: K_{vv}=\sum_kv_k^2K_k,\quad K_{v\theta}=\sum_kv_k\theta_kK_k,\quad
+          K_{\theta\theta}=\sum_k\theta_k^2K_k,\quad \hat m_g=a\langle D\mu_{1,g}h_1\rangle,
+
+the *mean part* of the fit, 3G coefficients x = (M, S, T) of the functions :math:`\Psi`, is
+
+.. math:: F_0=\sum_g\big[M_g\mu_{0,g}+S_g\,\kappa\,\mu_{1,g}+T_g\sqrt{\nu_g/2}\,m_{2,g}\big]=x\cdot\Psi,
+
+   x=\arg\min\ a\langle D(h_0-F_0)^2\rangle+x^\top Px-2S^\top K_{vv}^{-1}K_{v\theta}\hat m,
+
+   P=\mathrm{diag}\Big(\frac1{d\,c},\ K_{vv}^{-1}-\Lambda,\ \frac1c\Big),
+
+   \upsilon=K_{vv}^{-1}(S-K_{v\theta}\hat m),\qquad m=K_{v\theta}^\top\upsilon+K_{\theta\theta}\hat m .
+
+The entry 1/(d c) is the penalty of the means at finite d; without d it is 0. Isotropic rows have
+:math:`K_{vv}=K_{\theta\theta}=(c^{-1}+\Lambda)^{-1}`, :math:`K_{v\theta}=0` and :math:`P_{SS}=1/c`. With
+N_g the sum of :math:`\hat a_j^2` over group g, and :math:`Q_{gh}` the product of the groups' directions
+:math:`\sum_{j\in g}\hat a_jw_j` beyond :math:`S_gS_h`, (Q, N) solves a linear system: the derivative
+:math:`t'` of the resolvent's map, with the sources
+
+.. math:: Q_0=\sum_kK_kf_kf_k^\top K_k-SS^\top,\qquad f_k=v_k\upsilon+\theta_k\hat m,
+
+   N_{0,g}=\frac{c_g^2}{\beta\pi_g}\Big(\sum_ks_g(k)\,[J_k^\top f_k]_g^2+\frac{T_g^2+M_g^2/d}{c_g^2}\Big),
+
+and the error itself as the force on both,
+
+.. math:: \mathbb E[(y-f)^2|\kappa]=E=(h_0-F_0)^2+\mathrm{Var}(y|\kappa)-2h_1\,m\cdot\mu_1
+          +\mu_1^\top Q\,\mu_1+\sum_g\mu_{2,g}^2N_g ,
+
+   \text{test}=\langle E\rangle,\qquad \text{train}=\langle D^2E\rangle,\qquad
+   \text{objective}=\text{train}+\text{ridge}\sum_gN_g .
+
+Without the second moments, and so a check on them,
+
+.. math:: \text{objective}=\langle D\,[h_0(h_0-F_0)+\mathrm{Var}(y|\kappa)-h_1\,m\cdot\mu_1]\rangle ,
+
+because the objective is :math:`\frac1ny\cdot(y-F\hat a)`, and D takes an error on new data to the one on the
+training data.
+
+The *leverage* of the mean part is of order 1/d: V gains
+:math:`\frac1{\beta d}\Psi^\top A^{-1}\Psi`, :math:`A=a\langle D\Psi\Psi^\top\rangle+P`, the weights
+:math:`w_k` lose the direction v, and E gains :math:`\Psi^\top A^{-1}CA^{-1}\Psi`,
+:math:`C=\frac a{\beta d}\langle D^2E\,\Psi\Psi^\top\rangle` and the noise of the rows: N_g/(dc_g)^2 for M_g,
+N_g/(d c_g^2) for T_g, and for S
+
+.. math:: \frac1dK_{vv}^{-1}\Big[\sum_kv_k^2J_k\,\mathrm{diag}(N_gs_g(k))\,J_k^\top\Big]K_{vv}^{-1} .
+
+(The component s_k along e_k feels a force of covariance :math:`N_g/(d\,c_g^2s_g(k))` and answers by K_k,
+with :math:`K_kC_k^{-1}=J_k`; :math:`\sum_kv_ks_k=S` takes all of them. A direction along which the rows are
+long is held fast by the data, so that its part stays bounded.)
+
+(Cui et al., arXiv 2402.04980, for a uniform or finite vocabulary; with the channels S and T, the finite-d
+penalty, the leverage and the bulk spectra derived here by a cavity argument.)
+
+Functions
+---------
+spiked_losses   losses at one or many (phi, psi, ridge)
+solve_spiked    one point, with every order parameter
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onestep_lib._checks import (
+    check_broadcast,
+    check_count,
+    check_flag,
+    check_instance,
+    check_number,
+    check_positive,
+    check_size,
+)
+from onestep_lib._threads import one_thread
+from onestep_lib._values import plain
+from onestep_lib.convergence import ConvergenceError
+from onestep_lib.settings import Losses
+from onestep_lib.spiked_features.fixed_point import Sweep, solve_fixed_point, sweep_fixed_point
+from onestep_lib.spiked_features.mean_part import leverage_lift, mean_part
+from onestep_lib.spiked_features.model import BulkCovariance, Ratios, SpikedModel, SpikedTable, kappa_table
+from onestep_lib.spiked_features.second_moments import CANCELLED, PASSES, SpikedSolution, second_moments
+
+__all__ = [
+    "solve_spiked",
+    "spiked_losses",
+]
+
+_TOLERANCE = 1e-12
+# Vocabularies larger than this are solved by accelerated sweeps, smaller ones by Newton's method.
+_FEW = 8
+_MOST_NODES = 6000
+# Of a sum of weights.
+_ROUNDING = 1e-12
+
+
+def spiked_losses(
+    model: SpikedModel,
+    phi: ArrayLike,
+    psi: ArrayLike,
+    ridge: ArrayLike,
+    d: int | None = None,
+    leverage: bool = False,
+    tolerance: float = _TOLERANCE,
+) -> Losses:
+    r"""Return the losses of ridge regression on spiked random features; phi, psi, ridge broadcast.
+
+    Parameters
+    ----------
+    model : SpikedModel
+    phi, psi : array_like
+        d/n and d/N, > 0.
+    ridge : array_like
+        The penalty > 0, in the normalisation of :mod:`onestep_lib.settings`.
+    d : int, optional
+        Keep the leading correction of finite d, the penalty :math:`\sum_gM_g^2/(d\,c_g)` on the mean part.
+    leverage : bool
+        With `d`, keep also the O(1/d) leverage of the mean part.
+    tolerance : float
+        Of every fixed point and of every average over kappa, relative; a loss that is itself rounding
+        (1e-15 of the labels' power) counts as resolved.
+
+    Returns
+    -------
+    Losses
+        Arrays of the broadcast shape (floats for scalars).
+
+    Raises
+    ------
+    ValueError, TypeError
+        For arguments outside these ranges, or d = 1 with leverage.
+    ConvergenceError
+        If a fixed point or a quadrature does not reach its tolerance.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting, random_features
+    >>> from onestep_lib.spiked_features import SpikedModel, spiked_losses
+    >>> setting = Setting(n=2000, d=1000, N=4000)
+    >>> model = SpikedModel(setting.activation, spikes=[0], fractions=[1], target=setting.target)
+    >>> losses = spiked_losses(model, setting.phi, setting.psi, setting.ridge)
+    >>> print(f"{losses.test:.4f} {random_features(setting).test:.4f}")
+    0.0876 0.0876
+    """
+    check_instance("model", model, SpikedModel)
+    points = check_broadcast(
+        phi=check_positive("phi", phi), psi=check_positive("psi", psi), ridge=check_positive("ridge", ridge)
+    )
+    fixed = _fixed_arguments(points[2], d, leverage, tolerance)
+    values = np.empty((3, points[0].size))
+    solution = None
+    with one_thread():
+        for i, (one_phi, one_psi, one_ridge) in enumerate(
+            zip(*(p.ravel().tolist() for p in points), strict=True)
+        ):
+            solution = _solve_point(model, Ratios(1 / one_phi, 1 / one_psi, one_ridge, *fixed), solution)
+            values[:, i] = solution.train, solution.test, solution.objective
+    train, test, objective = map(plain, values.reshape(3, *points[0].shape))
+    return Losses(train, test, objective)
+
+
+def solve_spiked(
+    model: SpikedModel,
+    phi: float,
+    psi: float,
+    ridge: float,
+    d: int | None = None,
+    leverage: bool = False,
+    near: SpikedSolution | None = None,
+    tolerance: float = _TOLERANCE,
+) -> SpikedSolution:
+    """Solve one point; the arguments are those of `spiked_losses`.
+
+    `near` is the solution of a neighbouring point of the same model, whose grid and fixed point start
+    this one. The grid of kappa is refined until every average is good to the tolerance.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import activation, target
+    >>> from onestep_lib.spiked_features import SpikedModel, solve_spiked
+    >>> model = SpikedModel(activation("tanh"), spikes=[1, 3], fractions=[0.5, 0.5], target=target((0, 1)))
+    >>> solution = solve_spiked(model, phi=0.5, psi=0.5, ridge=0.1)
+    >>> print(f"{solution.objective:.4f} {solution.train + 0.1 * solution.N.sum():.4f}")
+    0.3619 0.3619
+    """
+    check_instance("model", model, SpikedModel)
+    named = (("phi", phi), ("psi", psi), ("ridge", ridge))
+    phi, psi, ridge = (check_number(name, value, check_positive) for name, value in named)
+    if near is not None:
+        check_instance("near", near, SpikedSolution)
+    return _solve_point(
+        model, Ratios(1 / phi, 1 / psi, ridge, *_fixed_arguments(ridge, d, leverage, tolerance)), near
+    )
+
+
+def _fixed_arguments(
+    ridge: np.ndarray | float, d: int | None, leverage: bool, tolerance: float
+) -> tuple[float, bool, float]:
+    """1/d, leverage and tolerance, checked; the penalties must have powers."""
+    check_size("ridge", ridge)
+    leverage = check_flag("leverage", leverage)
+    if leverage and d is None:
+        raise ValueError("d must be given with leverage=True: the leverage of the mean part is O(1/d)")
+    if leverage and d == 1:
+        raise ValueError("d must be >= 2 with leverage=True, got 1: beside the spike no direction is left")
+    inverse_d = 0.0 if d is None else 1 / check_count("d", d)
+    return inverse_d, leverage, check_number("tolerance", tolerance, check_positive)
+
+
+def _solve_point(model: SpikedModel, ratios: Ratios, near: SpikedSolution | None) -> SpikedSolution:
+    """`solve_spiked` from checked numbers."""
+    table = model.table if near is None else near.table
+    start = None if near is None else (near.point.c, near.point.V)
+    while table.grid.nodes.size <= _MOST_NODES:
+        try:
+            solution = _solve_on(table, ratios, start)
+        except np.linalg.LinAlgError as error:
+            at = {"spikes": model.spikes.tolist(), "ratios": ratios}
+            raise ConvergenceError("spiked_features", np.inf, at, ratios.difficulty(table)) from error
+        coarse = _unresolved(solution, ratios.tolerance)
+        if not np.any(coarse):
+            return solution
+        grid = table.grid.split(coarse)
+        start = (solution.point.c, np.interp(grid.nodes, table.grid.nodes, solution.point.V))
+        table = kappa_table(model, grid)
+    at = {"spikes": model.spikes.tolist(), "ratios": ratios}
+    reason = f"averages over kappa need over {_MOST_NODES} nodes: take a smaller step or a larger tolerance"
+    raise ConvergenceError("spiked_features (quadrature over kappa)", float(np.sum(coarse)), at, reason)
+
+
+def _unresolved(solution: SpikedSolution, tolerance: float) -> np.ndarray:
+    """The panels of kappa on which some average is not good to the tolerance."""
+    table, D = solution.table, solution.point.D
+    power = table.features.fractions @ (table.features.means.mu1**2 + table.features.means.mu2_sq)
+    values = np.stack([D * power, solution.error, D**2 * solution.error])
+    total = np.abs(values @ table.grid.weights)
+    limit = tolerance * total[:, None]
+    coarse = np.any(table.grid.errors(values) > limit, axis=0)
+    if not np.any(coarse):
+        return coarse
+    # The error is a difference of terms of the size of E[y^2|kappa].
+    rounding = np.stack([np.zeros_like(D), *(CANCELLED * table.labels.H * [np.ones_like(D), D**2])])
+    return np.any(table.grid.errors(values, rounding) > limit, axis=0)
+
+
+def _solve_on(
+    table: SpikedTable, ratios: Ratios, start: tuple[np.ndarray, np.ndarray] | None
+) -> SpikedSolution:
+    if table.features.fractions.size > _FEW and ratios.inverse_d > 0:
+        try:
+            return _solve_swept(table, ratios, start)
+        except (ConvergenceError, np.linalg.LinAlgError):
+            start = None
+    if not ratios.leverage:
+        point = solve_fixed_point(
+            table.features, ratios.alpha, ratios.beta, ratios.penalty, start, tolerance=ratios.tolerance
+        )
+        return second_moments(table, ratios, point, mean_part(table, ratios, point))
+    # The leverage of the mean part adds to V; each pass changes it by a factor O(1/d).
+    weights = _weights_across(table.features.bulk, ratios.inverse_d)
+    extra = np.zeros_like(table.grid.weights)
+    change = np.inf
+    for _ in range(PASSES):
+        point = solve_fixed_point(
+            table.features, ratios.alpha, ratios.beta, ratios.penalty, start, extra, weights, ratios.tolerance
+        )
+        mean = mean_part(table, ratios, point)
+        new = ratios.inverse_d / ratios.beta * np.sum((mean.half_inverse @ table.columns) ** 2, axis=0)
+        change = float(np.max(np.abs(new - extra) * point.D))
+        if change < ratios.tolerance:
+            return second_moments(table, ratios, point, mean)
+        extra, start = new, (point.c, point.V)
+    raise ConvergenceError("spiked_features (leverage)", change, {"ratios": ratios}, ratios.difficulty(table))
+
+
+def _solve_swept(
+    table: SpikedTable, ratios: Ratios, start: tuple[np.ndarray, np.ndarray] | None
+) -> SpikedSolution:
+    """The same fixed point with the leverage swept along: for many groups."""
+    bulk = table.features.bulk
+    weights = _weights_across(bulk, ratios.inverse_d) if ratios.leverage else bulk.weights
+
+    def lift(sweep: Sweep) -> np.ndarray:
+        return leverage_lift(table, ratios, sweep) if ratios.leverage else np.zeros_like(sweep.D)
+
+    point = sweep_fixed_point(
+        table.features, ratios.alpha, ratios.beta, ratios.penalty, lift, weights, ratios.tolerance, start
+    )
+    return second_moments(table, ratios, point, mean_part(table, ratios, point))
+
+
+def _weights_across(bulk: BulkCovariance, inverse_d: float) -> np.ndarray:
+    """The weights of the bulk without the direction v, which the mean part counts.
+
+    Of d directions less than one lies in the last tail of the spectrum, so that v cannot lie there: a share
+    of v beyond the d-th part of the weights is taken away at its edge. The trace then stays positive.
+    """
+    size = bulk.scales.max(axis=0)
+    order = np.argsort(-size, kind="stable")
+    full = np.cumsum(bulk.weights[order]) >= inverse_d * (1 - _ROUNDING)
+    edge = order[np.argmax(full)]
+    beyond = size > size[edge]
+    taken = np.where(beyond, 0.0, bulk.vv)
+    taken[edge] += bulk.vv[beyond].sum()
+    return bulk.weights - inverse_d * taken

@@ -1,0 +1,324 @@
+r"""Spiked random features as a model, and the functions of kappa that stay fixed while the ratios vary.
+
+A `SpikedModel` says what the features and the target are; its `SpikedTable` holds the conditional means on
+a grid of kappa (:mod:`onestep_lib.spiked_features.conditional_means`), and the `GroupTable` inside what the
+fixed point needs.
+
+Functions
+---------
+kappa_table            model's functions of kappa on a grid
+isotropic_covariance   bulk with one bin: covariance I/d for every group
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from onestep_lib._checks import (
+    check_count,
+    check_instance,
+    check_nonnegative,
+    check_number,
+    check_positive,
+    check_real,
+    check_shape,
+    check_size,
+    check_vector,
+    shown,
+)
+from onestep_lib._values import by_value, read_only
+from onestep_lib.activations import Activation, Target
+from onestep_lib.spiked_features.conditional_means import (
+    FeatureMeans,
+    TargetMeans,
+    feature_means,
+    target_means,
+)
+from onestep_lib.spiked_features.kappa import KappaGrid, kappa_grid
+from onestep_lib.two_index import TwoIndexTarget
+
+__all__ = [
+    "BulkCovariance",
+    "GroupTable",
+    "SpikedModel",
+    "SpikedTable",
+    "isotropic_covariance",
+    "kappa_table",
+]
+
+
+@by_value
+@dataclass(frozen=True)
+class SpikedModel:
+    r"""Spiked random features and their target.
+
+    Parameters
+    ----------
+    activation : Activation
+    spikes : array_like, shape (G,)
+        The spike strengths u_g.
+    fractions : array_like, shape (G,)
+        The fractions pi_g > 0 of the neurons, summing to 1.
+    target : Target or TwoIndexTarget
+    alignment : float
+        :math:`\gamma=v\cdot\theta` in [-1, 1], for a single-index target.
+    noise : float
+        Standard deviation of the label noise.
+    scales : array_like, shape () or (G,)
+        Bulk scales :math:`c_g`: the limit of :math:`|w_j|`.
+    row_variance : array_like, shape () or (G,)
+        :math:`\nu=\frac d2\mathrm{Var}|w|^2/c^4`: 1 for Gaussian rows, 0 for rows on a sphere.
+    bulk : BulkCovariance, optional
+        Spectral data of the bulk rows; isotropic if omitted.
+    """
+
+    activation: Activation
+    spikes: np.ndarray
+    fractions: np.ndarray
+    target: Target | TwoIndexTarget
+    alignment: float = 0.0
+    noise: float = 0.0
+    scales: np.ndarray | float = 1.0
+    row_variance: np.ndarray | float = 1.0
+    bulk: BulkCovariance | None = None
+
+    def __post_init__(self) -> None:
+        check_instance("activation", self.activation, Activation)
+        check_instance("target", self.target, (Target, TwoIndexTarget))
+        if self.bulk is not None:
+            check_instance("bulk", self.bulk, BulkCovariance)
+        spikes = np.atleast_1d(check_real("spikes", self.spikes))
+        fractions = np.atleast_1d(check_positive("fractions", self.fractions))
+        fractions = check_vector("fractions", fractions, spikes.size)
+        if abs(fractions.sum() - 1) > 1e-9:
+            raise ValueError(f"fractions must sum to 1, got {shown(self.fractions)}")
+        alignment = check_number("alignment", self.alignment)
+        if not -1 <= alignment <= 1:
+            raise ValueError(f"alignment must lie in [-1, 1], got {shown(self.alignment)}")
+        scales = check_shape("scales", check_positive("scales", self.scales), spikes.shape)
+        variance = check_nonnegative("row_variance", self.row_variance)
+        variance = check_shape("row_variance", variance, spikes.shape)
+        if self.bulk is not None and self.bulk.scales.shape != (spikes.size, self.bulk.weights.size):
+            raise ValueError(
+                f"bulk.scales must have one row a group and one column a bin, ({spikes.size}, "
+                f"{self.bulk.weights.size}), got {self.bulk.scales.shape}"
+            )
+        checked = {
+            "spikes": check_vector("spikes", spikes),
+            "fractions": fractions / fractions.sum(),
+            "alignment": alignment,
+            "noise": check_number("noise", self.noise, check_nonnegative),
+            "scales": scales,
+            "row_variance": variance,
+            "bulk": self.bulk,
+        }
+        for name in ("spikes", "noise", "scales"):
+            check_size(name, checked[name])
+        # `table` is kept, so that nothing it was made of may change: copies, which cannot be written to.
+        for name, value in deepcopy(checked).items():
+            object.__setattr__(self, name, read_only(value))
+
+    @cached_property
+    def table(self) -> SpikedTable:
+        """The functions of kappa on the default grid, computed once."""
+        gamma = self.alignment
+        rho = np.sqrt((1 - gamma) * (1 + gamma))
+        kinks = () if isinstance(self.target, TwoIndexTarget) or gamma == 0 else self.target.kinks
+        width = rho / abs(gamma) if gamma else 0.0
+        # Functions of u kappa smoothed over the bulk scale c vary as fast as u/c says.
+        spike = float(np.max(np.abs(self.spikes) / self.scales))
+        return read_only(kappa_table(self, kappa_grid([kink / gamma for kink in kinks], width, spike)))
+
+
+@by_value
+@dataclass(frozen=True)
+class SpikedTable:
+    r"""A model's functions of :math:`\kappa` on a grid.
+
+    Parameters
+    ----------
+    grid : KappaGrid
+    features : GroupTable
+    labels : TargetMeans
+    columns : ndarray, shape (3G, K)
+        :math:`\mu_{0,g}`, then :math:`\kappa\mu_{1,g}`, then :math:`\sqrt{\nu_g/2}\,m_{2,g}`.
+    """
+
+    grid: KappaGrid
+    features: GroupTable
+    labels: TargetMeans
+    columns: np.ndarray
+
+
+def kappa_table(model: SpikedModel, grid: KappaGrid) -> SpikedTable:
+    """Return the model's functions of kappa on a grid.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import activation, target
+    >>> from onestep_lib.spiked_features import SpikedModel, kappa_grid, kappa_table
+    >>> model = SpikedModel(activation("tanh"), [2], [1], target((0, 1)), alignment=0.6, noise=0.5)
+    >>> table = kappa_table(model, kappa_grid(spike=2))
+    >>> print(f"E y^2 = {table.grid.weights @ table.labels.H:.4f}")
+    E y^2 = 1.2500
+    """
+    check_instance("model", model, SpikedModel)
+    check_instance("grid", grid, KappaGrid)
+    kappa = grid.nodes
+    means = feature_means(model.activation, model.spikes, kappa, model.scales)
+    labels = _labels(model.target, tuple(kappa.tolist()), model.alignment, model.noise)
+    rows = np.sqrt(model.row_variance / 2)[:, None] * means.m2
+    columns = np.concatenate([means.mu0, kappa * means.mu1, rows])
+    bulk = isotropic_covariance(model.spikes.size) if model.bulk is None else model.bulk
+    features = GroupTable(means, grid.weights, model.fractions, bulk)
+    return SpikedTable(grid, features, labels, columns)
+
+
+# Kept for the next step size of a curve: neither the labels nor, as a rule, the grid depends on it.
+@lru_cache(maxsize=8)
+def _labels(
+    target: Target | TwoIndexTarget, kappa: tuple[float, ...], alignment: float, noise: float
+) -> TargetMeans:
+    return read_only(target_means(target, kappa, alignment, noise))
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """alpha = n/d, beta = N/d, the ridge, 1/d (0: infinite d), and the tolerance of the solution."""
+
+    alpha: float
+    beta: float
+    ridge: float
+    inverse_d: float
+    leverage: bool
+    tolerance: float
+
+    @property
+    def penalty(self) -> float:
+        return self.ridge * self.alpha / self.beta
+
+    def difficulty(self, table: SpikedTable) -> str:
+        """What about the point is out of the solver's reach."""
+        return difficulty(table.features, self.alpha, self.beta, self.penalty, self.leverage)
+
+
+@by_value
+@dataclass(frozen=True)
+class BulkCovariance:
+    r"""Spectral data of the bulk rows in one orthonormal basis e_k, gathered in B bins.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (B,)
+        Fractions w_k of the basis, summing to 1.
+    vv, vt, tt : ndarray, shape (B,)
+        :math:`(v\cdot e_k)^2`, :math:`(v\cdot e_k)(\theta_\perp\cdot e_k)` and
+        :math:`(\theta_\perp\cdot e_k)^2`, summing to 1, 0 and 1.
+    scales : ndarray, shape (G, B)
+        The variances s_g(k) of the groups, :math:`\sum_kw_ks_g(k)=1` (the bulk scale is in the
+        conditional means).
+    """
+
+    weights: np.ndarray
+    vv: np.ndarray
+    vt: np.ndarray
+    tt: np.ndarray
+    scales: np.ndarray
+
+
+def isotropic_covariance(groups: int) -> BulkCovariance:
+    """Return the bulk with one bin: covariance I/d for every group.
+
+    Examples
+    --------
+    >>> from onestep_lib.spiked_features import isotropic_covariance
+    >>> bulk = isotropic_covariance(groups=2)
+    >>> print(bulk.weights, bulk.scales.tolist())
+    [1.] [[1.0], [1.0]]
+    """
+    groups = check_count("groups", groups)
+    return BulkCovariance(np.ones(1), np.ones(1), np.zeros(1), np.ones(1), np.ones((groups, 1)))
+
+
+class Pairs:
+    """Symmetric G x G matrices as vectors of their P = G(G+1)/2 entries."""
+
+    def __init__(self, groups: int) -> None:
+        self.rows, self.cols = np.triu_indices(groups)
+        self.multiplicity = np.where(self.rows == self.cols, 1.0, 2.0)
+        self.size = self.rows.size
+        self.groups = groups
+
+    def vector(self, matrix: np.ndarray) -> np.ndarray:
+        return matrix[..., self.rows, self.cols]
+
+    def matrix(self, vector: np.ndarray) -> np.ndarray:
+        full = np.empty((self.groups, self.groups))
+        full[self.rows, self.cols] = vector
+        full[self.cols, self.rows] = vector
+        return full
+
+
+@by_value
+@dataclass(frozen=True)
+class GroupTable:
+    r"""What stays fixed while alpha, beta and lambda vary.
+
+    Parameters
+    ----------
+    means : FeatureMeans, arrays of shape (G, K)
+    weights : ndarray, shape (K,)
+        Weights of the averages over kappa.
+    fractions : ndarray, shape (G,)
+    bulk : BulkCovariance
+    moments : ndarray, shape (P + G, K)
+        :math:`\mu_{1,g}\mu_{1,h}` for the P = G(G + 1)/2 pairs g <= h, then :math:`\mu_{2,g}^2`; `counted`
+        has the pairs g < h twice.
+    """
+
+    means: FeatureMeans
+    weights: np.ndarray
+    fractions: np.ndarray
+    bulk: BulkCovariance
+    pairs: Pairs = field(init=False, repr=False, compare=False)
+    moments: np.ndarray = field(init=False, repr=False, compare=False)
+    counted: np.ndarray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        pairs = Pairs(self.fractions.size)
+        products = self.means.mu1[pairs.rows] * self.means.mu1[pairs.cols]
+        moments = np.concatenate([products, self.means.mu2_sq])
+        multiplicity = np.append(pairs.multiplicity, np.ones(pairs.groups))
+        object.__setattr__(self, "pairs", pairs)
+        object.__setattr__(self, "moments", moments)
+        object.__setattr__(self, "counted", multiplicity[:, None] * moments)
+
+
+# A penalty smaller than this share of the features' power is lost in the rounding of their Gram matrix.
+_FAINT = 1e-13
+
+
+def feature_power(features: GroupTable) -> float:
+    r"""The mean of :math:`\mu_1^2+\mu_2^2` over neurons and kappa."""
+    means = features.means
+    return float(features.fractions @ ((means.mu1**2 + means.mu2_sq) @ features.weights))
+
+
+def difficulty(features: GroupTable, alpha: float, beta: float, penalty: float, leverage: bool) -> str:
+    """Say what about a problem is out of a solver's reach; `leverage`: whether it has one."""
+    share = penalty * beta / alpha / feature_power(features)
+    if share < _FAINT:
+        return (
+            f"the penalty is only {share:.1e} of the features' power, below what rounding leaves of it: "
+            "take a larger ridge or a smaller step"
+        )
+    if leverage:
+        return (
+            "the O(1/d) leverage of the mean part is not small here, as for heavy-tailed labels or features "
+            "or a small d: take leverage=False or a larger d"
+        )
+    return "the features may span too many orders of magnitude: take a smaller step or a larger ridge"
