@@ -126,6 +126,7 @@ def first_found(page, word: str) -> str:
     page.goto(page.url.partition("search.html")[0] + f"search.html?q={word}")
     page.wait_for_selector("#search-results li a")
     page.wait_for_function("/found/.test(document.querySelector('#search-results').innerText)")
+    page.wait_for_load_state("networkidle")  # the excerpts: leaving would abort what is still under way
     return page.locator("#search-results li a").first.get_attribute("href").partition("?")[0]
 
 
