@@ -85,5 +85,5 @@ lock: $(VENV)/test ## write the installed versions to requirements.lock
 	$(BIN)/python book/_tools/install.py --lock
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) _build *.egg-info .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) _build build *.egg-info .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
