@@ -16,6 +16,8 @@ import sys
 from importlib.metadata import distributions
 from pathlib import Path
 
+from book._tools.chapters import run_chapters
+
 ROOT = Path(__file__).resolve().parents[2]
 EXECUTED = ".chapters"
 RECORD = "last-good-build.json"
@@ -34,6 +36,7 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     (build / RECORD).unlink(missing_ok=True)
     if todo == "whole":
         remove_all_but_executed(build)
+    run_chapters(root)
     if not jupyter_book(root):
         print("The book is not built: the lines above say why. The next build reads every page again.")
         return 1

@@ -11,6 +11,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from book._tools import build
+from book._tools import chapters as running
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "book" / "_ext"))
@@ -32,11 +33,18 @@ BUILDER = """\
 import sys
 from pathlib import Path
 from book._tools import build
+from book._tools import chapters as running
 
 for line in sys.stdin:
     status = build.main(line.split(), Path(sys.argv[1]))
     print("status", status, flush=True)
 """
+
+
+def write_chapter(path: Path, code: str, label: str) -> None:
+    cells = [new_markdown_cell(f"# A\n\n({label})=\n\n## B\n\nText."), new_code_cell(code)]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(new_notebook(cells=cells, metadata=kernel), path)
 
 
 class SmallBook:
@@ -59,9 +67,7 @@ class SmallBook:
         (self.root / "book" / f"{page}.md").write_text(text, "utf-8")
 
     def chapter(self, code: str, label: str = "there") -> None:
-        cells = [new_markdown_cell(f"# A\n\n({label})=\n\n## B\n\nText."), new_code_cell(code)]
-        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-        nbformat.write(new_notebook(cells=cells, metadata=kernel), self.root / "book" / "01-a.ipynb")
+        write_chapter(self.root / "book" / "01-a.ipynb", code, label)
 
     def build(self, *arguments: str) -> tuple[int, str]:
         """Status and output of one build."""
@@ -130,6 +136,32 @@ def test_a_torn_chapter_cache_is_made_again(small):
     status, printed = small.build()
     assert status == 0, printed
     assert "Executed notebook" in printed
+
+
+def test_chapters_are_run_side_by_side_and_kept_one_by_one(tmp_path, capsys):
+    (tmp_path / "book").mkdir()
+    names = ("a", "b", "c")
+    (tmp_path / "_toc.yml").write_text(
+        "format: jb-book\nroot: book/a\nchapters: [{file: book/b}, {file: book/c}]\n", "utf-8"
+    )
+    # Each of the first two waits for the other: one after another would never end well.
+    meet = (
+        "import pathlib, time\npathlib.Path('{0}.ran').touch()\n"
+        "while not pathlib.Path('{1}.ran').exists(): time.sleep(0.05)"
+    )
+    codes = (meet.format("a", "b"), meet.format("b", "a"), "1 / 0")
+    paths = [tmp_path / "book" / f"{name}.ipynb" for name in names]
+    for path, code in zip(paths, codes, strict=True):
+        write_chapter(path, code, path.stem)
+    running.run_chapters(tmp_path, timeout=60, workers=2)
+    assert "3/3" in capsys.readouterr().out
+    kept = running.get_cache(str(cache.cache_of_this_library(tmp_path, tmp_path / "_build")))
+    assert [running.is_kept(kept, path) for path in paths] == [True, True, False], (
+        "a failure is Sphinx's to report"
+    )
+    write_chapter(paths[0], "2", "a")
+    assert not running.is_kept(kept, paths[0])
+    assert running.is_kept(kept, paths[1])
 
 
 GOOD = {"frame": 1, "sources": 1, "built": 1, "whole": True}

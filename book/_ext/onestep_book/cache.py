@@ -28,13 +28,18 @@ def connect(app: Sphinx) -> None:
 
 
 def use_cache_of_this_library(app: Sphinx, config: Config) -> None:
-    """Point the notebook cache to a folder for exactly this library; drop older ones and torn ones."""
-    caches = Path(app.outdir).parent / ".chapters"
-    current = caches / library_hash(Path(app.srcdir) / PACKAGE)
+    """Point the notebook cache to the folder for exactly this library."""
+    config.nb_execution_cache_path = str(cache_of_this_library(Path(app.srcdir), Path(app.outdir).parent))
+
+
+def cache_of_this_library(root: Path, build: Path) -> Path:
+    """The folder of outputs made with exactly this library; older ones and torn ones are dropped."""
+    caches = build / ".chapters"
+    current = caches / library_hash(root / PACKAGE)
     for folder in caches.glob("*"):
         if folder != current or not is_sound(folder):
             shutil.rmtree(folder)
-    config.nb_execution_cache_path = str(current)
+    return current
 
 
 def library_hash(library: Path) -> str:
