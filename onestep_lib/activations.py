@@ -17,9 +17,10 @@ target       a target from a name, Hermite coefficients c_{*,k} or a smooth call
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import erf, expit, ndtr
@@ -39,6 +40,7 @@ __all__ = [
     "target",
 ]
 
+Entry = TypeVar("Entry", bound="_GaussianFunction")
 _TAIL = 13.0
 
 
@@ -121,7 +123,7 @@ class _GaussianFunction:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Activation(_GaussianFunction):
     """An activation function.
 
@@ -180,7 +182,7 @@ class Activation(_GaussianFunction):
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Target(_GaussianFunction):
     r"""A single-index target :math:`\sigma_*`: y = sigma_*(<beta_*, x>) + noise.
 
@@ -287,36 +289,52 @@ def _he3_slope(x: np.ndarray) -> np.ndarray:
     return 3 * (np.square(x) - 1)
 
 
-ACTIVATIONS: dict[str, Activation] = {
-    entry.name: entry
-    for entry in (
-        Activation("identity", _identity, (), np.ones_like),
-        Activation("tanh", np.tanh, (), _tanh_slope),
-        Activation("erf", erf, (), _erf_slope),
-        Activation("sin", np.sin, (), np.cos),
-        Activation("relu", _relu, (0.0,), _step),
-        Activation("abs", np.abs, (0.0,), np.sign),
-        Activation("sign", np.sign, (0.0,), None),
-        Activation("softplus", _softplus, (), expit),
-        Activation("sigmoid", expit, (), _sigmoid_slope),
-        Activation("gelu", _gelu, (), _gelu_slope),
-        Activation("silu", _silu, (), _silu_slope),
-        Activation("he2", _he2, (), _he2_slope),
-        Activation("he3", _he3, (), _he3_slope),
-    )
-}
+class _Table(Mapping[str, Entry]):
+    """Entries by name, each made when it is first asked for: its checks are quadratures."""
+
+    def __init__(self, kind: Callable[..., Entry], *entries: tuple[Any, ...]) -> None:
+        self._kind = kind
+        self._fields: dict[str, tuple[Any, ...]] = {fields[0]: fields for fields in entries}
+        self._made: dict[str, Entry] = {}
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self._made:
+            self._made[name] = self._kind(*self._fields[name])
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+
+ACTIVATIONS: Mapping[str, Activation] = _Table(
+    Activation,
+    ("identity", _identity, (), np.ones_like),
+    ("tanh", np.tanh, (), _tanh_slope),
+    ("erf", erf, (), _erf_slope),
+    ("sin", np.sin, (), np.cos),
+    ("relu", _relu, (0.0,), _step),
+    ("abs", np.abs, (0.0,), np.sign),
+    ("sign", np.sign, (0.0,), None),
+    ("softplus", _softplus, (), expit),
+    ("sigmoid", expit, (), _sigmoid_slope),
+    ("gelu", _gelu, (), _gelu_slope),
+    ("silu", _silu, (), _silu_slope),
+    ("he2", _he2, (), _he2_slope),
+    ("he3", _he3, (), _he3_slope),
+)
 """The named activations. A prefix "centred " subtracts the mean: "centred relu"."""
-TARGETS: dict[str, Target] = {
-    entry.name: entry
-    for entry in (
-        Target("tanh", np.tanh),
-        Target("sin", np.sin),
-        Target("sign", np.sign, (0.0,)),
-        Target("he1", _identity, (), (0.0, 1.0)),
-        Target("he2", _he2, (), (0.0, 0.0, 1.0)),
-        Target("he3", _he3, (), (0.0, 0.0, 0.0, 1.0)),
-    )
-}
+TARGETS: Mapping[str, Target] = _Table(
+    Target,
+    ("tanh", np.tanh),
+    ("sin", np.sin),
+    ("sign", np.sign, (0.0,)),
+    ("he1", _identity, (), (0.0, 1.0)),
+    ("he2", _he2, (), (0.0, 0.0, 1.0)),
+    ("he3", _he3, (), (0.0, 0.0, 0.0, 1.0)),
+)
 """The named targets; any other is a sequence of Hermite coefficients, a callable or a `Target`."""
 
 

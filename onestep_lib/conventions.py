@@ -75,7 +75,7 @@ Value = float | np.ndarray
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Convention:
     """How a paper writes the experiment.
 
@@ -152,7 +152,7 @@ CONVENTIONS: dict[str, Convention] = {
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PaperProblem:
     """The numbers of an experiment in a paper's notation.
 
@@ -172,7 +172,7 @@ class PaperProblem:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PaperLosses:
     """What a paper calls its training and its test loss."""
 

@@ -381,7 +381,7 @@ class Setting:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Losses:
     r"""Train, test and objective in the normalisation of :mod:`onestep_lib.settings`.
 

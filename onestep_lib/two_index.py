@@ -34,7 +34,7 @@ _REACH = 8.5
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TwoIndexTarget:
     r"""A target :math:`y=g(z_1,z_2)+` noise of two directions.
 

@@ -39,7 +39,7 @@ __all__ = ["Cost", "compare_costs", "ridge_flops", "step_flops", "training_flops
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cost:
     """The losses of a method and what it took to reach them.
 

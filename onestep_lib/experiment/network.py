@@ -26,7 +26,7 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Network:
     """A two-layer network.
 

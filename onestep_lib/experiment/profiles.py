@@ -35,7 +35,7 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Profile:
     r"""Means of the learned function in bins of z = <beta_*, x>, or of the plane of two directions.
 

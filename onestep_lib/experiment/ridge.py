@@ -62,7 +62,7 @@ _GRAM = 1e-9
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RidgePath:
     """Ridge fits at every penalty; L is () for one penalty, (L,) for a path.
 

@@ -54,7 +54,7 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SteppedNetwork(Network):
     """A network after one gradient step, with what the step started from.
 

@@ -46,7 +46,7 @@ __all__ = ["TrainedNetwork", "train_to_convergence", "trained_losses", "training
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TrainedNetwork(Network):
     """A network whose layers were trained together.
 

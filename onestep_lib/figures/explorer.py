@@ -47,7 +47,7 @@ MAX_BYTES = 150_000
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Panel:
     """One pair of axes.
 
@@ -136,7 +136,7 @@ def _holds_texts(values: object) -> bool:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Readout:
     """A number that follows the sliders: values of shape (len(slider), ...), or texts.
 
@@ -175,7 +175,7 @@ class Readout:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Explorer:
     """A figure with sliders; as the last value of a notebook cell it is shown.
 

@@ -26,7 +26,7 @@ Picture = Any
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StillFigure:
     """HTML of a picture where no simulation can be run."""
 

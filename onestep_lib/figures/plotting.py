@@ -417,7 +417,7 @@ _GROUND = "color-mix(in srgb,#fff 100%,var(--jp-layout-color0))"
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Picture:
     """A figure as an image with its alternative text, whatever page it is shown on."""
 

@@ -33,7 +33,7 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Column:
     """Values of shape (len(slider), ..., points) and the indices of the sliders they follow."""
 
@@ -51,7 +51,7 @@ class Column:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mark:
     """One SVG path that may move; see `onestep_lib.figures.svg.path`."""
 
@@ -111,7 +111,7 @@ class Series:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Line(Series):
     """A curve: x and y of shape (points,), or (len(slider), ..., points) for the named sliders.
 
@@ -146,7 +146,7 @@ class Line(Series):
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dots(Series):
     """Points; where `se` (of the shape of y) is given, error bars of two standard errors.
 
@@ -196,7 +196,7 @@ class Dots(Series):
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bars(Series):
     """A histogram: heights of shape (bars,), or (len(slider), ..., bars), over `edges` (bars + 1,).
 
@@ -233,7 +233,7 @@ class Bars(Series):
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class VLine(Series):
     """A vertical line at x: a number, or an array of shape (len(slider), ...).
 
@@ -263,7 +263,7 @@ class VLine(Series):
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HLine(Series):
     """A horizontal line at y: a number, or an array of shape (len(slider), ...).
 

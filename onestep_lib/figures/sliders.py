@@ -29,7 +29,7 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Slider:
     """A slider that stops at given values.
 

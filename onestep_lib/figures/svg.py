@@ -45,7 +45,7 @@ MARKER_PATHS = {
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Axis:
     """A linear or logarithmic axis from `low` (at `start`) to `high` (at `stop`, viewBox units)."""
 

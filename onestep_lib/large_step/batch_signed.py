@@ -55,7 +55,7 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SignedSpectrum:
     """Spectral data of one gradient batch in the basis of H-hat; every array has shape (K,).
 

@@ -66,7 +66,7 @@ _SEEN = 1e-18
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SquaredResolvents:
     r"""Resolvents of H at points x > 0, with their derivatives in x.
 

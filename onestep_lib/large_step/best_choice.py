@@ -48,7 +48,7 @@ _WIDTH = 1e-4
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Best:
     """A best choice and what it gives; arrays along the other choice.
 

@@ -40,7 +40,7 @@ _TOLERANCE = 1e-8
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Validation:
     """The limits of two estimates of the test loss; each of the shape of the setting's losses.
 

@@ -19,7 +19,7 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LabelLaw:
     """The joint law of the label y and the projection zeta = <beta_*, x>, in panels of y.
 

@@ -88,7 +88,7 @@ _NARROW = 1e-12
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SpikeMap:
     r"""What a giant step makes of the rows.
 

@@ -43,7 +43,7 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ErrorParts:
     r"""The five parts of a test loss, all >= 0; their sum is the test loss (:eq:`eq-ge-parts`).
 

@@ -46,7 +46,7 @@ _Real = float | np.ndarray
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Averages:
     """E[1/(x + w)] and E[x/(x + w)] and their w-derivatives, for real w outside the support of -x."""
 
@@ -71,7 +71,7 @@ def _averages(w: _Real, c: float, root: _Real) -> Averages:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LawShape:
     """The parameters of the law of F F^T/n in units of a: beta = b/a, c = n/d, k = n/N.
 

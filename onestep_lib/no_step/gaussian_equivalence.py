@@ -62,7 +62,7 @@ _TOLERANCE = 1e-13
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Traces:
     r"""The limits of the resolvent's traces and their exact derivatives in lambda.
 

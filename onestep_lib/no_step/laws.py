@@ -38,7 +38,7 @@ _MERGED = 1e-11
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Law(ABC):
     """A law of eigenvalues: intervals with a density, and an atom at 0.
 
@@ -95,7 +95,7 @@ class Law(ABC):
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WeightLaw(Law):
     r"""The limiting law of the squared singular values of W_0, the d eigenvalues of :math:`W_0^\top W_0`.
 
@@ -133,7 +133,7 @@ def weight_law(setting: Setting) -> WeightLaw:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FeatureLaw(Law):
     r"""The limiting law of the eigenvalues of :math:`FF^\top/n` for random features.
 

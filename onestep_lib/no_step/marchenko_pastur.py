@@ -82,7 +82,7 @@ def marchenko_pastur_density(x: ArrayLike, ratio: float) -> np.ndarray:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MarchenkoPasturMeans:
     """Averages over the Marchenko-Pastur eigenvalue x.
 

@@ -36,7 +36,7 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Outliers:
     """Eigenvalues of F F^T/n outside the bulk, the largest first.
 

@@ -44,7 +44,7 @@ _ROUNDING = 1e-15
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OneSpike:
     """The largest singular value of noise with one spike; arrays of the shape of the strengths.
 

@@ -86,7 +86,7 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gain:
     """What spikes gain over random features; each of the shape of the setting's losses.
 

@@ -35,7 +35,7 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WeightSpectrum:
     """The largest singular value of the weights and its vectors; arrays of the shape of the steps.
 

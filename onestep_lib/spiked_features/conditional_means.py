@@ -85,7 +85,7 @@ def _filled(name: str, value: ArrayLike) -> np.ndarray:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FeatureMeans:
     """The four functions of the activation on a grid of kappa, each of shape (G, K), one row a group."""
 
@@ -303,7 +303,7 @@ def _piece(function: ScalarFunction, edges: np.ndarray) -> float:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TargetMeans:
     r"""The functions of the labels on a grid of kappa, each of shape (K,).
 

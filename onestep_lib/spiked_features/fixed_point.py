@@ -69,7 +69,7 @@ _POLISHES = 3
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FixedPoint:
     r"""The fixed point, and the linear response around it.
 
@@ -295,7 +295,7 @@ def sweep_fixed_point(
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sweep:
     """One sweep of the map from (c, V): no derivatives."""
 

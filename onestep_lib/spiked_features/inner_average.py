@@ -52,7 +52,7 @@ def bends(scale: float) -> list[float]:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InnerPanels:
     r"""Panels for averages over :math:`\zeta`, given t: only those that are not empty.
 

@@ -24,7 +24,7 @@ _HALVE_ABOVE = (1.5, 5.0)
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KappaGrid:
     """Gauss-Legendre panels for averages over kappa ~ N(0, 1).
 

@@ -52,7 +52,7 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SpikedModel:
     r"""Spiked random features and their target.
 
@@ -135,7 +135,7 @@ class SpikedModel:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SpikedTable:
     r"""A model's functions of :math:`\kappa` on a grid.
 
@@ -207,7 +207,7 @@ class Ratios:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BulkCovariance:
     r"""Spectral data of the bulk rows in one orthonormal basis e_k, gathered in B bins.
 
@@ -264,7 +264,7 @@ class Pairs:
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroupTable:
     r"""What stays fixed while alpha, beta and lambda vary.
 

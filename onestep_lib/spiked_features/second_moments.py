@@ -28,7 +28,7 @@ _ENVELOPE = 1e-6
 
 
 @by_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SpikedSolution:
     r"""One point, with its order parameters.
 
