@@ -3,9 +3,9 @@
     python -m book._tools.slides [stem ...]
 
 A chapter's notebook (book/notebooks/, plain Markdown with resolved references) is run with pictures as SVG
-and cut into slides, one or more for each heading. They show formulas, tables, pictures, questions, and of each
-paragraph the words in bold it begins with and one sentence; the whole paragraph is in the speaker's notes
-(key S). Exercises and references stay on the page.
+and cut into slides, one or more for each heading. They show formulas, tables, pictures, questions, and of a
+paragraph its words in bold and one sentence; the whole paragraph is in the speaker's notes (key S).
+Exercises and references stay on the page.
 
 `_build/slides` needs no network: reveal.js comes from the wheel of sphinx-revealjs, MathJax from the one that
 the site uses.
@@ -30,6 +30,7 @@ from tqdm import tqdm
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "book" / "notebooks"
 OUT = ROOT / "_build" / "slides"
+IMPORTS = re.compile(r"\s*(import|from) [^\n]*(\n(import|from|    |\)|$)[^\n]*)*")
 TEMPLATE = Path(__file__).with_name("slides.html")
 SVG = "%config InlineBackend.figure_formats = ['svg']"
 LEFT_OUT = {"Exercises", "References"}
@@ -165,14 +166,18 @@ def add(slides: list[Slide], shown: str, size: int) -> None:
 def add_code(slides: list[Slide], cell: nbformat.NotebookNode) -> None:
     """A picture, an explorer's still picture, or visible code and what it prints."""
     visible = not cell.metadata.get("jupyter", {}).get("source_hidden")
-    if visible and not re.match(r"\s*(import|from) [^\n]*(\n(import|from|    |\))[^\n]*)*\s*$", cell.source):
-        add(slides, f"<pre><code>{escape(cell.source.strip())}</code></pre>", 2 + cell.source.count("\n"))
+    shown, lines = "", 0
+    if visible and not IMPORTS.fullmatch(cell.source):
+        shown, lines = f"<pre><code>{escape(cell.source.strip())}</code></pre>", 2 + cell.source.count("\n")
     for output in cell.outputs:
-        data = output.get("data", {})
-        if "image/svg+xml" in data:
-            add(slides, f'<div class="picture">{own_ids(data["image/svg+xml"], len(slides))}</div>', PICTURE)
+        svg = output.get("data", {}).get("image/svg+xml")
+        if svg:
+            add(slides, f'<div class="picture">{own_ids(svg, len(slides))}</div>', PICTURE)
         elif visible and output.output_type == "stream" and output.name == "stdout":
-            add(slides, f"<pre>{escape(output.text.strip())}</pre>", 1 + output.text.count("\n"))
+            shown += f"<pre>{escape(output.text.strip())}</pre>"
+            lines += 1 + output.text.count("\n")
+    if shown:
+        add(slides, shown, lines)
 
 
 def own_ids(svg: str, number: int) -> str:
