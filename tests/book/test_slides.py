@@ -44,8 +44,8 @@ def test_a_slide_holds_the_gist_and_the_notes_hold_the_rest(made):
     assert [s.heading for s in made[1]] == ["1. A title"] * 2 + ["A formula"] * 2 + ["Open question"]
     shown = ["".join(s.shown) for s in made[1]]
     for k, text in (
-        (0, "And why?"), (0, "<li>That.</li>"), (1, "Always."), (1, "<svg"), 
-            (2, "\\[x^2 &lt; x"), (2, "<table>"),
+        (0, "And why?"), (0, "<li>That.</li>"), (1, "Always."), (1, "<svg"),
+        (2, "\\[x^2 &lt; x"), (2, "<table>"),
         (3, "print(1 + 1)"), (3, "<pre>2</pre>"),
     ):  # fmt: skip
         assert text in shown[k]
