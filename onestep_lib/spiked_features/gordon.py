@@ -55,8 +55,8 @@ class GordonSaddle:
     Parameters
     ----------
     mean, along, across : float
-        :math:`M`, :math:`t_v` and :math:`t_z`: the sum of a, and what :math:`W^\top a` has along the spike and
-        along the target's other part.
+        :math:`M`, :math:`t_v` and :math:`t_z`: the sum of a, and what :math:`W^\top a` has along the spike
+        and along the target's other part.
     P, Q : float
     B1, B2 : float
         Squared lengths of u over n, weighted with :math:`\mu_1^2` and :math:`\mu_2^2`.
