@@ -73,7 +73,7 @@ def whole_spike_matrix(
     Raises
     ------
     ValueError
-        For a raw network, a target with a mean, a path of steps, or a step of an activation without derivative.
+        For a raw network, a target with a mean, a path of steps, or an activation without derivative.
 
     Examples
     --------
@@ -121,9 +121,9 @@ def _readouts(setting: Setting, readout: np.ndarray | None) -> tuple[np.ndarray,
 
 
 def _coefficients(sigma: Activation, s: np.ndarray, widening: float, level: int) -> np.ndarray:
-    """The averages of h_q(kappa) H(s, kappa), shape (degree + 1, len(s))."""
+    """The averages of h_q(kappa) H(s, kappa), shape (level + 1, len(s))."""
     kappa, weights = hermegauss(_NODES)
-    basis = hermite(degree, kappa) / np.sqrt(factorial(np.arange(degree + 1)))[:, None]
+    basis = hermite(level, kappa) / np.sqrt(factorial(np.arange(level + 1)))[:, None]
     means = np.stack([_mean(sigma, value * kappa, np.sqrt(1 + value**2 * widening)) for value in s])
     return (basis * weights / weights.sum()) @ means.T
 

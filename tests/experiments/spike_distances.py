@@ -2,8 +2,8 @@
 
     nice -n 10 python tests/experiments/spike_distances.py onestep_lib/datasets/spike_distances.json
 
-relu less its mean, d = n/2, N = 3n/4, target He_1 + He_2/sqrt(2), noise 0.5, spherical rows, a step of n^alpha.
-Draw k at size n comes from ``default_rng([8, n, k])`` and is the same for both exponents. About 5 minutes on
+relu less its mean, d = n/2, N = 3n/4, target He_1 + He_2/sqrt(2), noise 0.5, spherical rows, steps n^alpha.
+Draw k at size n comes from ``default_rng([8, n, k])`` and is the same for both exponents. 3 minutes on
 one core, most of them at n = 4000; needs 1.2 GB there.
 """
 
