@@ -199,6 +199,7 @@ from onestep_lib.small_step import (
     staircase,
     staircase_gain,
     weight_spectrum,
+    whole_spike_matrix,
 )
 from onestep_lib.spiked_features import (
     BulkCovariance,
@@ -382,7 +383,13 @@ CALLS = {
     readout_nodes: {"count": 3},
     stepped_vocabulary: {"setting": SIGNS, "step": 1.0, "count": 2},
     measured_outliers: {"F": F, "kappa": X[:, 0], "count": 2, "level": 2},
-    feature_outliers: {"setting": S, "level": 1, "spike": SPIKE, "readout": NETWORK.readout},
+    feature_outliers: {
+        "setting": S,
+        "level": 1,
+        "spike": SPIKE,
+        "readout": NETWORK.readout,
+        "whole": True,
+    },
     plane_profile: {
         "setting": PLANE, "rng": RNG, "edges": [-5, 0, 5], "repeats": 2, "test_size": 200,
     },
@@ -487,6 +494,7 @@ CALLS = {
     rank_one_error: {"gradient": NETWORK.weights, "network": NETWORK, "direction": BETA},
     take_steps: {"network": NETWORK, "X": X, "y": Y, "steps": 1.0, "output": "centred"},
     weight_spectrum: {"setting": S},
+    whole_spike_matrix: {"setting": S, "level": 2, "spike": SPIKE, "readout": NETWORK.readout},
     one_spike: {"strength": 2.0, "ratio": 0.5},
     noise_resolvents: {"s": 3.0, "ratio": 0.5},
     gaussian_equivalent_features: {"network": NETWORK, "X": X, "rng": RNG},
