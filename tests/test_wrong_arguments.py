@@ -221,6 +221,7 @@ from onestep_lib.spiked_features import (
     shared_model,
     solve_fixed_point,
     solve_spiked,
+    span_floor,
     spiked_losses,
     sweep_fixed_point,
     target_means,
@@ -447,6 +448,7 @@ CALLS = {
     stieltjes: {"z": [0.5 + 1j], "phi": 0.5, "psi": 0.4} | POWERS,
     SpikedModel: {"activation": S.activation, "spikes": [1.0], "fractions": [1.0], "target": S.target},
     solve_spiked: {"model": SPIKED, "d": 4, "tolerance": 1e-6} | RATIOS,
+    span_floor: {"model": SPIKED},
     free_losses: {"model": SPIKED, "alignment": 0.5, "strength": 1.0, "d": 4, "leverage": False} | RATIOS,
     simulate_model: {
         "model": SPIKED, "n": 6, "d": 4, "N": 5, "ridge": 0.1, "rng": RNG, "repeats": 2, "test_size": 8,

@@ -25,6 +25,7 @@ from onestep_lib.spiked_features.model import (
 )
 from onestep_lib.spiked_features.second_moments import SpikedSolution
 from onestep_lib.spiked_features.shared_rows import shared_features, shared_model
+from onestep_lib.spiked_features.span import span_floor
 
 __all__ = [
     "BulkCovariance",
@@ -46,6 +47,7 @@ __all__ = [
     "shared_model",
     "solve_fixed_point",
     "solve_spiked",
+    "span_floor",
     "spiked_losses",
     "sweep_fixed_point",
     "target_means",
