@@ -13,10 +13,10 @@ that hold them in place,
 
    E=(h_0-M\mu_0-S\kappa\mu_1-T\sqrt{\nu/2}\,m_2)^2+\mathrm{Var}(y|\kappa)-2h_1m\mu_1+\mu_1^2Q+\mu_2^2A .
 
-Here :math:`A=|\hat a|^2`, Q is the squared length of :math:`s=\sum_j\hat a_jw_j` across v, M, S, T, m are as in
-:class:`~onestep_lib.spiked_features.second_moments.SpikedSolution`, and X_a, X_s are the responses of A and
-Q: their difference between equal and unequal replicas, divided by T. The mean over the rows, an N x d matrix
-W with entries of variance 1/d, leaves two traces of Marchenko and Pastur's law, with
+Here :math:`A=|\hat a|^2`, Q is the squared length of :math:`s=\sum_j\hat a_jw_j` across v, and M, S, T, m are
+those of :class:`~onestep_lib.spiked_features.second_moments.SpikedSolution`. X_a, X_s are the responses of
+A and Q: twice their difference between equal and unequal replicas, divided by phi T. The mean over the
+rows, an N x d matrix W with entries of variance 1/d, leaves two traces of Marchenko and Pastur's law, with
 :math:`\Omega=\lambda+\hat\Omega`,
 
 .. math:: t_a=\tfrac1d\operatorname{tr}(\Omega I+LWW^\top)^{-1},\quad

@@ -39,9 +39,8 @@ def test_the_saddle_point_is_the_solution(name, point, deviation):
     size = np.abs(x).max() + np.abs(gradient).max()
     energy = replica_energy(solution.table, *point, x)
     moved = replica_gradient(solution.table, *point, 1.01 * x)
-    print(
-        f"{name}, {point}: gradient {np.abs(gradient).max():.1e}, energy off by {energy - solution.objective:.1e}"
-    )
+    off = energy - solution.objective
+    print(f"{name}, {point}: gradient {np.abs(gradient).max():.1e}, energy off by {off:.1e}")
     assert np.abs(gradient).max() < 1e-9 * size
     assert np.abs(moved).max() > 1e-4 * size
     np.testing.assert_allclose(energy, solution.objective, rtol=1e-8)
