@@ -44,7 +44,7 @@ def test_the_saddle_point_is_the_solution(name, point, deviation):
     assert np.abs(gradient).max() < 1e-9 * size
     assert np.abs(moved).max() > 1e-4 * size
     np.testing.assert_allclose(energy, solution.objective, rtol=1e-8)
-    deviation("replica.replica_energy", f"saddle point, {name}", energy, solution.objective)
+    deviation("replica.replica_energy", "objective of the cavity equations", energy, solution.objective)
 
 
 def test_the_saddle_point_is_found_without_the_cavity():
