@@ -81,7 +81,7 @@ def replica_energy(table: SpikedTable, phi: float, psi: float, ridge: float, var
     0.043296 0.043296
     """
     phi, psi, ridge = _numbers(table, phi, psi, ridge)
-    return float(_energy(table, phi, psi, ridge, check_vector("variables", variables, _VARIABLES)))
+    return _energy(table, phi, psi, ridge, check_vector("variables", variables, _VARIABLES)).real
 
 
 def replica_gradient(
