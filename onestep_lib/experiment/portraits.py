@@ -1,7 +1,8 @@
 r"""One network at many step sizes, seen four ways: its weights, its features, what it learned, its losses.
 
 The numbers behind the book's signature figure (:func:`onestep_lib.figures.signature.signature_explorer`):
-one draw of the two spectra, averages over repeats of the learned function and of the losses, and the theory of :mod:`onestep_lib.large_step.one_curve` beside them.
+one draw of the two spectra, averages over repeats of the learned function and of the losses, and the theory
+of :mod:`onestep_lib.large_step.one_curve` beside them.
 
 Functions
 ---------

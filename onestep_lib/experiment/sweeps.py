@@ -10,11 +10,11 @@ r"""Long simulations whose results are stored: one curve, two batch sizes, beyon
 simulate the true network (`onestep_lib.simulate`) at step 0 and over the step sizes of a case's
 ``exponents``, :math:`\log\eta/\log n`, for every case of `ONE_CURVE`, `THREE_SIZES` and `TWO_BATCHES` (what
 the theory covers; in the last the gradient's batch has from a fifth to ten times the samples of the ridge
-batch) and
-`BEYOND` (inputs that are not Gaussian, one batch used twice, several steps), and write means and standard
-errors. A case runs in chunks of ten repeats; finished chunks are kept in `onestep_lib.cache_folder`, so that
-a killed run goes on where it stopped, as long as the library was not edited. Chunk k of a case draws from
-``numpy.random.default_rng([seed, k])`` and can be repeated alone (`sweep_chunk`).
+batch) and `BEYOND` (inputs that are not Gaussian, one batch used twice, several steps), and write means and
+standard errors. A case runs in chunks of ten repeats; finished chunks are kept in
+`onestep_lib.cache_folder`, so that a killed run goes on where it stopped, as long as the library was not
+edited. Chunk k of a case draws from ``numpy.random.default_rng([seed, k])`` and can be repeated alone
+(`sweep_chunk`).
 
 Changes are differences to step 0 repeat by repeat, which share their draws. The theory beside a case of
 `BEYOND` is that of `onestep_lib.large_step.one_curve.nearest_setting`.

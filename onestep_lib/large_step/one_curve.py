@@ -280,8 +280,8 @@ def step_regimes(setting: Setting) -> np.ndarray:
 
 
 def _regime(step: float, threshold: float, n: int) -> str:
-    # n^(1/2) computed as a power may round to either side of it.
-    exponent = round(float(np.log(step) / np.log(n)), 12) if step else -np.inf
+    # A power of n may round to either side of a border; at the border itself the larger step's name holds.
+    exponent = float(np.log(step) / np.log(n)) + 1e-12 if step else -np.inf
     if exponent >= 0.5:
         return "giant step"
     if step < threshold:
