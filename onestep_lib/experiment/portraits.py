@@ -91,7 +91,7 @@ def step_portrait(
     >>> setting = Setting(n=200, d=50, N=80, step=[0, 10])
     >>> portrait = step_portrait(setting, np.random.default_rng(0), [-2, 0, 2], repeats=2)
     >>> print(portrait.weights[:, 0].round(1), round(portrait.weight_edge, 1))  # one leaves the bulk
-    [2.2 7.6] 2.3
+    [2.1 5. ] 2.3
     """
     check_instance("setting", setting, Setting)
     check_generator(rng)

@@ -18,20 +18,13 @@ def portrait():
     return step_portrait(S, np.random.default_rng(1), EDGES, repeats=3, test_size=1000)
 
 
-def test_the_weights_have_the_outlier_of_the_limit(portrait, deviation):
+def test_the_weights_have_the_outlier_of_the_limit(portrait):
     limit = weight_spectrum(S)
     assert portrait.weights.shape == (4, 100)
     assert portrait.weight_edge == limit.edge
     assert np.all(np.diff(portrait.weights, axis=1) <= 0)
     # One draw of d = 100 inputs: |b|^2 scatters by some per cent; for the giant step the limit is not meant.
     np.testing.assert_allclose(portrait.weights[1:3, 0], limit.outlier[1:3], rtol=0.12)
-    deviation(
-        "portraits.step_portrait",
-        "outlier of one draw",
-        portrait.weights[1:3, 0],
-        limit.outlier[1:3],
-        scale=1,
-    )
 
 
 def test_the_features_are_those_of_the_simulator(portrait):
