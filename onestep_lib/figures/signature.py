@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onestep_lib._checks import check_instance, check_text
+from onestep_lib._checks import check_flag, check_instance, check_text
 from onestep_lib.experiment.portraits import Portrait
 from onestep_lib.figures.explorer import Explorer, Panel, Readout
 from onestep_lib.figures.series import Bars, Dots, HLine, Line, VLine
@@ -25,7 +25,9 @@ _HEIGHT = 0.12  # of a dot that stands for one value, in units of the highest ba
 _APART = 1.05  # of the edge: an eigenvalue of a finite matrix may lie a little outside
 
 
-def signature_explorer(portrait: Portrait, title: str, caption: str = "", initial: float = 0.0) -> Explorer:
+def signature_explorer(
+    portrait: Portrait, title: str, caption: str = "", initial: float = 0.0, outcome_first: bool = False
+) -> Explorer:
     r"""Return the explorer of a portrait, with one slider for :math:`\log\eta/\log n`.
 
     Parameters
@@ -35,6 +37,8 @@ def signature_explorer(portrait: Portrait, title: str, caption: str = "", initia
     title, caption : str
     initial : float
         The exponent of the first picture.
+    outcome_first : bool
+        Show the learned function and the losses above the spectra: for readers who know no spectra yet.
 
     Examples
     --------
@@ -51,6 +55,7 @@ def signature_explorer(portrait: Portrait, title: str, caption: str = "", initia
     check_instance("portrait", portrait, Portrait)
     check_text("title", title)
     check_text("caption", caption)
+    outcome_first = check_flag("outcome_first", outcome_first)
     setting = portrait.setting
     if not np.all(setting.steps > 0):
         raise ValueError(f"portrait must have step sizes > 0 on a logarithmic slider, got {setting.step}")
@@ -61,7 +66,9 @@ def signature_explorer(portrait: Portrait, title: str, caption: str = "", initia
         Readout("step size η", setting.steps, "step", "{:.3g}"),
         Readout("test loss", portrait.theory.test, "step", "{:.2f}"),
     ]
-    panels = [_weights(portrait), _features(portrait), _learned(portrait), _losses(portrait, exponents)]
+    spectra = [_weights(portrait), _features(portrait)]
+    outcome = [_learned(portrait), _losses(portrait, exponents)]
+    panels = outcome + spectra if outcome_first else spectra + outcome
     return Explorer(title, sliders=[step], panels=panels, readouts=readouts, caption=caption)
 
 

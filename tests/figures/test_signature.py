@@ -27,6 +27,8 @@ def test_four_panels_follow_one_slider(portrait):
         "The learned function",
         "The losses",
     ]
+    turned = signature_explorer(portrait, "One step", outcome_first=True)
+    assert [panel.title for panel in turned.panels][:2] == ["The learned function", "The losses"]
     first, last = explorer.paths([0]), explorer.paths([2])
     moved = [a != b for a, b in zip(first, last, strict=True)]
     assert sum(moved) >= 7  # bulk and outside of two spectra, network, two dots on the curves
