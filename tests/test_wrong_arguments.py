@@ -43,6 +43,7 @@ from onestep_lib.conventions import (
 from onestep_lib.experiment import (
     Cost,
     Network,
+    Portrait,
     Profile,
     RidgePath,
     SteppedNetwork,
@@ -85,6 +86,7 @@ from onestep_lib.experiment import (
     spike_error,
     spike_features,
     step_flops,
+    step_portrait,
     streamed_ridge_path,
     take_steps,
     target_directions,
@@ -133,6 +135,7 @@ from onestep_lib.large_step import (
     spike_strength,
     squared_covariance,
     squared_resolvents,
+    step_regimes,
     stepped_features,
     stepped_vocabulary,
     validation_losses,
@@ -249,6 +252,8 @@ TABLE, BULK = SPIKED.table.features, isotropic_covariance(1)
 SPIKE, GRID = Spike(1.2, 0.5), kappa_grid()
 LOSSES = Losses(0.1, 0.3, 0.2)
 CASE = {"n": 12, "d": 4, "N": 6, "exponents": (0.5,), "seed": 1, "activation": "tanh"}
+PATH = S.replace(step=[1.0, 2.0], ridge=0.1)
+PORTRAIT = step_portrait(PATH, RNG, [-5, 0, 5], 2, 200)
 SLIDER = ex.Slider("a", [1.0, 2.0])
 LINE = ex.Line([0.0, 1.0], [1.0, 2.0])
 PANEL = ex.Panel([LINE], "x", "y", "A line.")
@@ -277,7 +282,8 @@ def _bowl(setting):
 # What functions return: they hold what they are given. Users read them and build none.
 RECORDS = {
     Averages, SquaredResolvents, MarchenkoPasturMeans, Convention, FeatureMeans, Gain, KappaGrid, LabelLaw,
-    LabelMoments, Losses, Outliers, PaperLosses, Profile, Traces, RidgePath, SignedSpectrum, SpikeMap,
+    LabelMoments, Losses, Outliers, PaperLosses, Portrait, Profile, Traces, RidgePath, SignedSpectrum,
+    SpikeMap,
     FixedPoint, SpikedSolution, SpikedTable, Sweep, TargetMeans, WeightSpectrum, FeatureLaw, Law, WeightLaw,
     Cost, TrainedNetwork,
     pl.Picture, ConvergenceError, PaperProblem, BulkCovariance, GroupTable, Gradient, SecondDirection,
@@ -385,6 +391,7 @@ CALLS = {
     one_step: {"setting": SIGNS, "count": 1, "finite_d": True, "leverage": False},
     nearest_setting: {"setting": S},
     readout_nodes: {"count": 3},
+    step_regimes: {"setting": S},
     stepped_vocabulary: {"setting": SIGNS, "step": 1.0, "count": 2},
     measured_outliers: {"F": F, "kappa": X[:, 0], "count": 2, "level": 2},
     feature_outliers: {
@@ -405,6 +412,8 @@ CALLS = {
     TwoIndexTarget.coefficients: {"self": PLANE.target, "order": 2},
     TwoIndexTarget.label_samples: {"self": PLANE.target},
     TwoIndexTarget.require_centred: {"self": PLANE.target},
+    ex.signature_explorer: {"portrait": PORTRAIT, "title": "T", "caption": "", "initial": 0.0},
+    step_portrait: {"setting": PATH, "rng": RNG, "edges": [-5, 0, 5], "repeats": 2, "test_size": 200},
     learned_profile: {"setting": S, "rng": RNG, "edges": [-5, 0, 5], "repeats": 2, "test_size": 200},
     ridge_path: {"F": F, "y": Y, "ridges": 0.1},
     streamed_ridge_path: {"blocks": lambda: [(F, Y)], "ridges": 0.1},
