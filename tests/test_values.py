@@ -22,6 +22,7 @@ from onestep_lib.conventions import CONVENTIONS, Convention, PaperLosses, PaperP
 from onestep_lib.experiment import (
     Cost,
     Network,
+    Portrait,
     Profile,
     RidgePath,
     SteppedNetwork,
@@ -31,6 +32,7 @@ from onestep_lib.experiment import (
     measured_outliers,
     measured_weight_spectrum,
     ridge_path,
+    step_portrait,
     take_steps,
 )
 from onestep_lib.figures import (
@@ -191,6 +193,7 @@ EXAMPLES = {
     PaperLosses: lambda: losses_in("ba", random_features(setting(step=0.0)), setting(output="scaled")),
     PaperProblem: lambda: problem_in("ba", setting(output="scaled")),
     Picture: drawn,
+    Portrait: lambda: step_portrait(setting(step=[1.0, 2.0], ridge=0.1), rng(), [-9.0, 0.0, 9.0], 2, 50),
     Profile: lambda: learned_profile(setting(), rng(), [-9.0, 0.0, 9.0], 2, 50),
     Readout: lambda: linked().readouts[2],
     Traces: lambda: resolvent_traces(0.5, 0.7, [0.1, 1.0], 0.3, 0.1),

@@ -10,7 +10,13 @@ from onestep_lib.large_step.best_choice import Best, best_step, best_stepped_rid
 from onestep_lib.large_step.cross_validation import Validation, validation_losses
 from onestep_lib.large_step.giant import giant_step
 from onestep_lib.large_step.labels import LabelLaw, label_law
-from onestep_lib.large_step.one_curve import nearest_setting, one_step, readout_nodes, stepped_vocabulary
+from onestep_lib.large_step.one_curve import (
+    nearest_setting,
+    one_step,
+    readout_nodes,
+    step_regimes,
+    stepped_vocabulary,
+)
 from onestep_lib.large_step.row_lengths import RowLengths, expected_lengths
 from onestep_lib.large_step.stepped_model import (
     BULKS,
@@ -49,6 +55,7 @@ __all__ = [
     "spike_strength",
     "squared_covariance",
     "squared_resolvents",
+    "step_regimes",
     "stepped_features",
     "stepped_vocabulary",
     "validation_losses",

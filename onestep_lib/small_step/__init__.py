@@ -38,6 +38,7 @@ from onestep_lib.small_step.stairs import (
     staircase_gain,
 )
 from onestep_lib.small_step.weights import WeightSpectrum, weight_spectrum
+from onestep_lib.small_step.whole_spikes import whole_spike_matrix
 
 __all__ = [
     "FORM_VECTORS",
@@ -73,4 +74,5 @@ __all__ = [
     "staircase",
     "staircase_gain",
     "weight_spectrum",
+    "whole_spike_matrix",
 ]

@@ -2,7 +2,7 @@
 
 A model (`model`) has functions of kappa (`conditional_means`, `inner_average`, `kappa`), a fixed point
 (`fixed_point`, `acceleration`), the mean part of its fit (`mean_part`) and second moments
-(`second_moments`); `losses` puts them together.
+(`second_moments`); `losses` puts them together, and `replica` has the same solution as a saddle point.
 """
 
 from onestep_lib.spiked_features.conditional_means import (
@@ -24,8 +24,10 @@ from onestep_lib.spiked_features.model import (
     isotropic_covariance,
     kappa_table,
 )
+from onestep_lib.spiked_features.replica import replica_energy, replica_gradient, replica_variables
 from onestep_lib.spiked_features.second_moments import SpikedSolution
 from onestep_lib.spiked_features.shared_rows import shared_features, shared_model
+from onestep_lib.spiked_features.span import span_floor
 
 __all__ = [
     "BulkCovariance",
@@ -47,10 +49,14 @@ __all__ = [
     "isotropic_covariance",
     "kappa_grid",
     "kappa_table",
+    "replica_energy",
+    "replica_gradient",
+    "replica_variables",
     "shared_features",
     "shared_model",
     "solve_fixed_point",
     "solve_spiked",
+    "span_floor",
     "spiked_losses",
     "sweep_fixed_point",
     "target_means",
