@@ -105,6 +105,7 @@ from onestep_lib.spiked_features import (
     BulkCovariance,
     FeatureMeans,
     FixedPoint,
+    GordonSaddle,
     GroupTable,
     KappaGrid,
     SpikedModel,
@@ -113,6 +114,7 @@ from onestep_lib.spiked_features import (
     Sweep,
     TargetMeans,
     feature_means,
+    gordon_saddle,
     isotropic_covariance,
     kappa_grid,
     solve_spiked,
@@ -138,6 +140,10 @@ def stepped():
 
 def spiked():
     return SpikedModel(activation("tanh"), [1.0, -0.5], [0.4, 0.6], target((0, 1, 0.5)), 0.7, 0.3)
+
+
+def one_spiked():
+    return SpikedModel(activation("tanh"), [1.0], [1.0], target((0, 1, 0.5)), 0.7, 0.3, row_variance=0)
 
 
 def drawn():
@@ -205,6 +211,7 @@ EXAMPLES = {
     SpikeMap: lambda: spike_map(setting(readout="signs"), 3.0),
     SpikedModel: spiked,
     FixedPoint: lambda: solve_spiked(spiked(), 0.5, 0.7, 0.1).point,
+    GordonSaddle: lambda: gordon_saddle(one_spiked(), 0.5, 0.7, 0.1),
     SpikedSolution: lambda: solve_spiked(spiked(), 0.5, 0.7, 0.1),
     SpikedTable: lambda: spiked().table,
     SteppedNetwork: stepped,

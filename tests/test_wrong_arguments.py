@@ -217,6 +217,9 @@ from onestep_lib.spiked_features import (
     TargetMeans,
     feature_means,
     free_losses,
+    gordon_losses,
+    gordon_saddle,
+    gordon_value,
     isotropic_covariance,
     kappa_grid,
     kappa_table,
@@ -248,6 +251,8 @@ AT_1 = S.replace(step=1.0, ridge=0.1)
 PLANE = S.replace(target=TwoIndexTarget(lambda s, t: s + t**2 - 1))
 UNIT_ROWS = NETWORK.weights / np.linalg.norm(NETWORK.weights, axis=1, keepdims=True)
 SPIKED = SpikedModel(S.activation, np.ones(1), np.ones(1), S.target)
+ONE_SPIKE = SpikedModel(S.activation, np.ones(1), np.ones(1), S.target, row_variance=0)
+SADDLE = gordon_saddle(ONE_SPIKE, 0.5, 0.7, 0.1)
 TABLE, BULK = SPIKED.table.features, isotropic_covariance(1)
 SPIKE, GRID = Spike(1.2, 0.5), kappa_grid()
 LOSSES = Losses(0.1, 0.3, 0.2)
@@ -460,6 +465,9 @@ CALLS = {
     stieltjes: {"z": [0.5 + 1j], "phi": 0.5, "psi": 0.4} | POWERS,
     SpikedModel: {"activation": S.activation, "spikes": [1.0], "fractions": [1.0], "target": S.target},
     solve_spiked: {"model": SPIKED, "d": 4, "tolerance": 1e-6} | RATIOS,
+    gordon_losses: {"model": ONE_SPIKE, "phi": 0.5, "psi": 0.7, "ridge": 0.1},
+    gordon_saddle: {"model": ONE_SPIKE, "phi": 0.5, "psi": 0.7, "ridge": 0.1},
+    gordon_value: {"model": ONE_SPIKE, "phi": 0.5, "psi": 0.7, "ridge": 0.1, "at": SADDLE},
     span_floor: {"model": SPIKED},
     free_losses: {"model": SPIKED, "alignment": 0.5, "strength": 1.0, "d": 4, "leverage": False} | RATIOS,
     simulate_model: {

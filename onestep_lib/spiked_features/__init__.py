@@ -13,6 +13,7 @@ from onestep_lib.spiked_features.conditional_means import (
 )
 from onestep_lib.spiked_features.fixed_point import FixedPoint, Sweep, solve_fixed_point, sweep_fixed_point
 from onestep_lib.spiked_features.free_spikes import free_losses
+from onestep_lib.spiked_features.gordon import GordonSaddle, gordon_losses, gordon_saddle, gordon_value
 from onestep_lib.spiked_features.kappa import KappaGrid, kappa_grid
 from onestep_lib.spiked_features.losses import solve_spiked, spiked_losses
 from onestep_lib.spiked_features.model import (
@@ -32,6 +33,7 @@ __all__ = [
     "BulkCovariance",
     "FeatureMeans",
     "FixedPoint",
+    "GordonSaddle",
     "GroupTable",
     "KappaGrid",
     "SpikedModel",
@@ -41,6 +43,9 @@ __all__ = [
     "TargetMeans",
     "feature_means",
     "free_losses",
+    "gordon_losses",
+    "gordon_saddle",
+    "gordon_value",
     "isotropic_covariance",
     "kappa_grid",
     "kappa_table",
