@@ -2,7 +2,7 @@
 
 A model (`model`) has functions of kappa (`conditional_means`, `inner_average`, `kappa`), a fixed point
 (`fixed_point`, `acceleration`), the mean part of its fit (`mean_part`) and second moments
-(`second_moments`); `losses` puts them together.
+(`second_moments`); `losses` puts them together, and `scatter` says how far one draw falls from them.
 """
 
 from onestep_lib.spiked_features.conditional_means import (
@@ -23,6 +23,7 @@ from onestep_lib.spiked_features.model import (
     isotropic_covariance,
     kappa_table,
 )
+from onestep_lib.spiked_features.scatter import LossScatter, loss_scatter
 from onestep_lib.spiked_features.second_moments import SpikedSolution
 from onestep_lib.spiked_features.shared_rows import shared_features, shared_model
 
@@ -32,6 +33,7 @@ __all__ = [
     "FixedPoint",
     "GroupTable",
     "KappaGrid",
+    "LossScatter",
     "SpikedModel",
     "SpikedSolution",
     "SpikedTable",
@@ -42,6 +44,7 @@ __all__ = [
     "isotropic_covariance",
     "kappa_grid",
     "kappa_table",
+    "loss_scatter",
     "shared_features",
     "shared_model",
     "solve_fixed_point",
