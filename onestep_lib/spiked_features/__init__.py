@@ -23,7 +23,7 @@ from onestep_lib.spiked_features.model import (
     isotropic_covariance,
     kappa_table,
 )
-from onestep_lib.spiked_features.scatter import LossScatter, loss_scatter
+from onestep_lib.spiked_features.scatter import LossScatter, loss_scatter, shared_error
 from onestep_lib.spiked_features.second_moments import SpikedSolution
 from onestep_lib.spiked_features.shared_rows import shared_features, shared_model
 
@@ -45,6 +45,7 @@ __all__ = [
     "kappa_grid",
     "kappa_table",
     "loss_scatter",
+    "shared_error",
     "shared_features",
     "shared_model",
     "solve_fixed_point",

@@ -47,6 +47,7 @@ not proved.
 Functions
 ---------
 loss_scatter   the variances of train, test and objective, by neurons, samples and test inputs
+shared_error   the mean product of the errors of two fits that share some of their samples
 """
 
 from __future__ import annotations
@@ -57,7 +58,14 @@ from itertools import combinations_with_replacement
 import numpy as np
 from scipy.optimize import root
 
-from onestep_lib._checks import check_count, check_instance, check_number, check_positive
+from onestep_lib._checks import (
+    check_count,
+    check_instance,
+    check_nonnegative,
+    check_number,
+    check_positive,
+    shown,
+)
 from onestep_lib._threads import one_thread
 from onestep_lib._values import by_value
 from onestep_lib.activations import Target
@@ -68,7 +76,7 @@ from onestep_lib.spiked_features.mean_part import WEAK, least_squares
 from onestep_lib.spiked_features.model import SpikedModel, SpikedTable
 from onestep_lib.spiked_features.second_moments import SpikedSolution
 
-__all__ = ["LossScatter", "loss_scatter"]
+__all__ = ["LossScatter", "loss_scatter", "shared_error"]
 
 # Sources that the losses are central differences in; the covariance is smooth in them.
 _SOURCE = 1e-3
@@ -131,14 +139,7 @@ def loss_scatter(model: SpikedModel, n: int, d: int, N: int, ridge: float) -> Lo
     >>> print((small.samples / large.samples).round())  # variances fall like 1/d
     [4. 4. 4.]
     """
-    check_instance("model", model, SpikedModel)
-    if not isinstance(model.target, Target):
-        raise ValueError("model must have a target of one direction for a scatter, got one of two")
-    if model.bulk is not None:
-        raise ValueError("model must have isotropic bulk rows (bulk=None) for a scatter, got their spectrum")
-    n, d, N = (check_count(name, value) for name, value in (("n", n), ("d", d), ("N", N)))
-    ridge = check_number("ridge", ridge, check_positive)
-    problem = Problem.of(model, n, d, N, ridge)
+    problem = _problem(model, n, d, N, ridge)
     # Test, train and objective as combinations of minima with sources.
     low, high = 1 - _SOURCE, 1 + _SOURCE
     fits = [problem.fit()]
@@ -157,6 +158,45 @@ def loss_scatter(model: SpikedModel, n: int, d: int, N: int, ridge: float) -> Lo
     squared = weights @ fourth(fits[0], fits[0], error, error, error) - (weights @ error) ** 2
     of_rows, of_samples = (np.einsum("ai,ik,ak->a", parts, one, parts) for one in (rows, samples))
     return LossScatter(of_rows, of_samples, float(squared))
+
+
+@one_thread()
+def shared_error(model: SpikedModel, n: int, d: int, N: int, ridge: float, shared: float) -> float:
+    r"""Return :math:`\mathbb E[ee']` at a new input of two fits that have the same rows and share samples.
+
+    At ``shared=1`` it is the test loss, at 0 what the average over many ridge batches would have.
+
+    Parameters
+    ----------
+    model, n, d, N, ridge
+        As in `loss_scatter`.
+    shared : float
+        The fraction of the samples that both fits have, in [0, 1].
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import activation, target
+    >>> from onestep_lib.spiked_features import SpikedModel, shared_error
+    >>> model = SpikedModel(activation("tanh"), [1], [1], target((0, 1)), alignment=0.8, noise=0.5)
+    >>> [round(shared_error(model, 200, 100, 100, 0.1, shared), 3) for shared in (0, 0.5, 1)]
+    [0.435, 0.476, 0.526]
+    """
+    problem, shared = _problem(model, n, d, N, ridge), check_number("shared", shared, check_nonnegative)
+    if shared > 1:
+        raise ValueError(f"shared must lie in [0, 1], got {shown(shared)}")
+    fit = problem.fit()
+    return float(problem.table.grid.weights @ problem.pair(fit, fit).overlap(samples=shared).error)
+
+
+def _problem(model: SpikedModel, n: int, d: int, N: int, ridge: float) -> Problem:
+    """The problem of checked arguments."""
+    check_instance("model", model, SpikedModel)
+    if not isinstance(model.target, Target):
+        raise ValueError("model must have a target of one direction for a scatter, got one of two")
+    if model.bulk is not None:
+        raise ValueError("model must have isotropic bulk rows (bulk=None) for a scatter, got their spectrum")
+    n, d, N = (check_count(name, value) for name, value in (("n", n), ("d", d), ("N", N)))
+    return Problem.of(model, n, d, N, check_number("ridge", ridge, check_positive))
 
 
 @dataclass(frozen=True)
