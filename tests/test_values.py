@@ -53,6 +53,7 @@ from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.large_step import (
     Best,
     LabelLaw,
+    PredictedLosses,
     RowLengths,
     SignedSpectrum,
     SpikeMap,
@@ -105,6 +106,7 @@ from onestep_lib.spiked_features import (
     FixedPoint,
     GroupTable,
     KappaGrid,
+    LossScatter,
     SpikedModel,
     SpikedSolution,
     SpikedTable,
@@ -113,6 +115,7 @@ from onestep_lib.spiked_features import (
     feature_means,
     isotropic_covariance,
     kappa_grid,
+    loss_scatter,
     solve_spiked,
     target_means,
 )
@@ -185,6 +188,8 @@ EXAMPLES = {
     PaperLosses: lambda: losses_in("ba", random_features(setting(step=0.0)), setting(output="scaled")),
     PaperProblem: lambda: problem_in("ba", setting(output="scaled")),
     Picture: drawn,
+    LossScatter: lambda: loss_scatter(spiked(), 40, 20, 30, 0.1),
+    PredictedLosses: lambda: PredictedLosses(Losses(0.1, 0.3, 0.2), np.full((4, 3), 0.01)),
     Profile: lambda: learned_profile(setting(), rng(), [-9.0, 0.0, 9.0], 2, 50),
     Readout: lambda: linked().readouts[2],
     Traces: lambda: resolvent_traces(0.5, 0.7, [0.1, 1.0], 0.3, 0.1),
