@@ -25,21 +25,21 @@ at them: its first derivatives give the variance (delta method), its second ones
 **The scaled output.** With :math:`z_j=\sqrt N\,a_j`, the residual
 :math:`y-\frac1N\sum_kz_k\sigma(w_k\cdot x)` has three effects of order 1/N.
 
-* The mean slope adds :math:`-\tau z_j\bar w` to row j, :math:`\tau=\tilde\eta c_1^2`,
+* The mean slope adds :math:`-\varsigma z_j\bar w` to row j, :math:`\varsigma=\tilde\eta c_1^2`,
   :math:`\bar w=\frac1N\sum_kz_kw_k`. This vector is short, :math:`|\bar w|^2\approx1/N`, but all rows get the
   *same* one, along which the mean of the features over the neurons is noisy: the mean over group g
-  leaves :math:`\bar w_g-\tau z_g\bar w` in place of :math:`\bar w_g`, and the Gram matrix of these noises
-  changes from :math:`\delta_{gh}/(N\pi_g)` by
+  leaves :math:`\bar w_g-\varsigma z_g\bar w` in place of :math:`\bar w_g`, and the Gram matrix of these
+  noises changes from :math:`\delta_{gh}/(N\pi_g)` by
 
-  .. math:: -\frac{\tau z_gz_h(2-\tau\,\mathbb Ez^2)}{N\,c_gc_h}.
+  .. math:: -\frac{\varsigma z_gz_h(2-\varsigma\,\mathbb Ez^2)}{N\,c_gc_h}.
 
-  For :math:`\tau=1` and signs the step removes the noise of the mean altogether. This is why a scaled network
-  is *better* than a centred one at small width: part of what the penalty of the means at finite d costs is
-  taken back.
+  For :math:`\varsigma=1` and signs the step removes the noise of the mean altogether. This is why a scaled
+  network is *better* than a centred one at small width: part of what the penalty of the means at finite d
+  costs is taken back.
 * The rest of the output acts as label noise of variance :math:`\mathbb E\sigma^2\,\mathbb Ez^2/N` in b and
   in the private part of the gradient.
-* A neuron's own share in the output shortens its row: :math:`|w_j|^2` changes by
-  :math:`-2\tilde\eta z_j^2(\mathbb E[\zeta\sigma\sigma']-c_1^2)/N-\tau z_j^2(2-\tau\,\mathbb Ez^2)/N`.
+* A neuron's own share in the output shortens its row: :math:`|w_j|^2` changes by :math:`-z_j^2/N`
+  times :math:`2\tilde\eta(\mathbb E[\zeta\sigma\sigma']-c_1^2)+\varsigma(2-\varsigma\,\mathbb Ez^2)`.
 
 Derived here to leading order, by a cavity argument and not proved; no constant is fitted. What is missing of
 order 1/n in the mean is the leverage of the mean part and what is not Gaussian in the features.
@@ -195,14 +195,14 @@ def scaled_output_shift(setting: Setting) -> Losses:
     z, shares = readout_groups(setting)
     power = float(shares @ z**2) / N
     rate = step / np.sqrt(N)
-    tau = rate * sigma.c1**2
+    removed = rate * sigma.c1**2
     nodes, weights = gaussian_quadrature(sigma.kinks)
     own = float(weights @ (sigma(nodes) ** 2 * (nodes**2 - 1))) / 2 - sigma.c1**2
     gradient = gradient_of(setting)
     noise = setting.phi_0 * sigma.second_moment * power
     model = stepped_features(setting, step, "isotropic")
-    kept = tau * (2 - tau * float(shares @ z**2))
-    shrink = (2 * rate * own + kept) * z**2 / N
+    taken = removed * (2 - removed * float(shares @ z**2))
+    shrink = (2 * rate * own + taken) * z**2 / N
     widen = (rate * z) ** 2 * sigma.slope_variance * noise
     scales = np.sqrt(np.asarray(model.scales) ** 2 + widen - shrink)
     longer = gradient.power + noise
@@ -213,7 +213,7 @@ def scaled_output_shift(setting: Setting) -> Losses:
         scales=scales,
     )
     sizes = setting.n, setting.d, N, float(setting.ridges)
-    shared = -kept * np.outer(z, z) / np.outer(scales, scales)
+    shared = -taken * np.outer(z, z) / np.outer(scales, scales)
     after, before = Problem.of(changed, *sizes, shared).losses(), Problem.of(model, *sizes).losses()
     train, test, objective = (after - before).tolist()
     return Losses(train, test, objective)
