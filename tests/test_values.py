@@ -55,6 +55,7 @@ from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.large_step import (
     Best,
     LabelLaw,
+    PredictedLosses,
     RowLengths,
     SignedSpectrum,
     SpikeMap,
@@ -108,6 +109,7 @@ from onestep_lib.spiked_features import (
     GordonSaddle,
     GroupTable,
     KappaGrid,
+    LossScatter,
     SpikedModel,
     SpikedSolution,
     SpikedTable,
@@ -117,6 +119,7 @@ from onestep_lib.spiked_features import (
     gordon_saddle,
     isotropic_covariance,
     kappa_grid,
+    loss_scatter,
     solve_spiked,
     target_means,
 )
@@ -194,6 +197,8 @@ EXAMPLES = {
     PaperProblem: lambda: problem_in("ba", setting(output="scaled")),
     Picture: drawn,
     Portrait: lambda: step_portrait(setting(step=[1.0, 2.0], ridge=0.1), rng(), [-9.0, 0.0, 9.0], 2, 50),
+    LossScatter: lambda: loss_scatter(spiked(), 40, 20, 30, 0.1),
+    PredictedLosses: lambda: PredictedLosses(Losses(0.1, 0.3, 0.2), np.full((4, 3), 0.01)),
     Profile: lambda: learned_profile(setting(), rng(), [-9.0, 0.0, 9.0], 2, 50),
     Readout: lambda: linked().readouts[2],
     Traces: lambda: resolvent_traces(0.5, 0.7, [0.1, 1.0], 0.3, 0.1),

@@ -114,6 +114,7 @@ from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.large_step import (
     Best,
     LabelLaw,
+    PredictedLosses,
     RowLengths,
     SignedSpectrum,
     SpikeMap,
@@ -127,8 +128,10 @@ from onestep_lib.large_step import (
     is_odd,
     label_law,
     nearest_setting,
+    predicted_losses,
     readout_nodes,
     require_stepped,
+    scaled_output_shift,
     signed_covariance,
     signed_spectrum,
     spike_map,
@@ -210,6 +213,7 @@ from onestep_lib.spiked_features import (
     FixedPoint,
     GroupTable,
     KappaGrid,
+    LossScatter,
     SpikedModel,
     SpikedSolution,
     SpikedTable,
@@ -223,9 +227,11 @@ from onestep_lib.spiked_features import (
     isotropic_covariance,
     kappa_grid,
     kappa_table,
+    loss_scatter,
     replica_energy,
     replica_gradient,
     replica_variables,
+    shared_error,
     shared_features,
     shared_model,
     solve_fixed_point,
@@ -256,6 +262,7 @@ SADDLE = gordon_saddle(ONE_SPIKE, 0.5, 0.7, 0.1)
 TABLE, BULK = SPIKED.table.features, isotropic_covariance(1)
 SPIKE, GRID = Spike(1.2, 0.5), kappa_grid()
 LOSSES = Losses(0.1, 0.3, 0.2)
+PREDICTED = PredictedLosses(LOSSES, np.full((4, 3), 0.01))
 CASE = {"n": 12, "d": 4, "N": 6, "exponents": (0.5,), "seed": 1, "activation": "tanh"}
 PATH = S.replace(step=[1.0, 2.0], ridge=0.1)
 PORTRAIT = step_portrait(PATH, RNG, [-5, 0, 5], 2, 200)
@@ -293,7 +300,7 @@ RECORDS = {
     Cost, TrainedNetwork,
     pl.Picture, ConvergenceError, PaperProblem, BulkCovariance, GroupTable, Gradient, SecondDirection,
     ErrorParts, OneSpike,
-    Best, Validation,
+    Best, Validation, LossScatter, PredictedLosses,
 }  # fmt: skip
 
 # Steps inside a solver, called thousands of times with what a checked caller hands them.
@@ -370,6 +377,10 @@ CALLS = {
     grouped_rows: {"setting": S, "step": 1.0, "z": [1.0], "fractions": [1.0], "bulk": "isotropic"},
     is_odd: {"sigma": S.activation},
     require_stepped: {"setting": S},
+    predicted_losses: {"setting": SIGNS, "test_size": 20},
+    scaled_output_shift: {"setting": SIGNS},
+    PredictedLosses.deviation: {"self": PREDICTED, "name": "test"},
+    PredictedLosses.interval: {"self": PREDICTED, "name": "test", "level": 0.9},
     spike_map: {"setting": SIGNS, "step": 1.0},
     spike_strength: {"setting": S, "step": 1.0},
     stepped_features: {"setting": SIGNS, "step": 1.0, "bulk": "isotropic"},
@@ -474,6 +485,8 @@ CALLS = {
         "model": SPIKED, "n": 6, "d": 4, "N": 5, "ridge": 0.1, "rng": RNG, "repeats": 2, "test_size": 8,
     },
     spiked_losses: {"model": SPIKED, "d": 4, "tolerance": 1e-6} | RATIOS,
+    loss_scatter: {"model": SPIKED, "n": 12, "d": 4, "N": 6, "ridge": 0.1},
+    shared_error: {"model": SPIKED, "n": 12, "d": 4, "N": 6, "ridge": 0.1, "shared": 0.5},
     kappa_table: {"model": SPIKED, "grid": GRID},
     replica_energy: {"table": SPIKED.table, "variables": np.ones(15)} | RATIOS,
     replica_gradient: {"table": SPIKED.table, "variables": np.ones(15)} | RATIOS,

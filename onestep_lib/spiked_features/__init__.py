@@ -2,7 +2,8 @@
 
 A model (`model`) has functions of kappa (`conditional_means`, `inner_average`, `kappa`), a fixed point
 (`fixed_point`, `acceleration`), the mean part of its fit (`mean_part`) and second moments
-(`second_moments`); `losses` puts them together, and `replica` has the same solution as a saddle point.
+(`second_moments`); `losses` puts them together, `replica` and `gordon` have the same solution as a saddle
+point, and `scatter` says how far one draw falls from them.
 """
 
 from onestep_lib.spiked_features.conditional_means import (
@@ -25,6 +26,7 @@ from onestep_lib.spiked_features.model import (
     kappa_table,
 )
 from onestep_lib.spiked_features.replica import replica_energy, replica_gradient, replica_variables
+from onestep_lib.spiked_features.scatter import LossScatter, loss_scatter, shared_error
 from onestep_lib.spiked_features.second_moments import SpikedSolution
 from onestep_lib.spiked_features.shared_rows import shared_features, shared_model
 from onestep_lib.spiked_features.span import span_floor
@@ -36,6 +38,7 @@ __all__ = [
     "GordonSaddle",
     "GroupTable",
     "KappaGrid",
+    "LossScatter",
     "SpikedModel",
     "SpikedSolution",
     "SpikedTable",
@@ -49,9 +52,11 @@ __all__ = [
     "isotropic_covariance",
     "kappa_grid",
     "kappa_table",
+    "loss_scatter",
     "replica_energy",
     "replica_gradient",
     "replica_variables",
+    "shared_error",
     "shared_features",
     "shared_model",
     "solve_fixed_point",
