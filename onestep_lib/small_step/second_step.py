@@ -1,0 +1,212 @@
+r"""The second gradient after one step: what it writes, for a reused and for a fresh batch.
+
+A scaled network takes a step of size eta on the batch (X, y) of n samples and computes a gradient again.
+With :math:`\zeta_j=\sqrt N\,a_j\sim N(0,1)`, :math:`s=\eta/\sqrt N` and the direction b of the first step,
+neuron j sees sample i **of the same batch** through
+
+.. math:: z_{ji}=u+s\,\zeta_j\big[c_1\kappa+\phi\,y\,\sigma'(u)+\sqrt v\,\xi\big],\qquad
+          v=\phi\,\mathrm{Var}(\sigma')\,\mathbb Ey^2 ,
+
+where :math:`u=\langle w_j,x_i\rangle`, :math:`\kappa=\langle b_{-i},x_i\rangle` is taken without the
+sample's own share of b, the term with :math:`\phi y` is that share (:math:`|x_i|^2/n\to\phi`: the *memory*),
+and :math:`\xi\sim N(0,1)` is what the private parts of the other samples leave. On a **fresh** batch the
+memory is absent. The new residual is a function of the same two numbers,
+
+.. math:: \rho(\kappa,y)=y-\mathbb E_{\zeta,u,\xi}[\zeta\,\sigma(z)],
+
+and so is the weight of a sample in the part of the second gradient along :math:`He_k(\zeta_j)`,
+
+.. math:: h_k=\frac1{\sqrt N}\sum_jHe_k(\zeta_j)\,G_j\approx\frac1n\sum_ig(\kappa_i,y_i)\,x_i,\qquad
+          g(\kappa,y)=\rho(\kappa,y)\;\mathbb E_{\zeta,u,\xi}[He_k(\zeta)\,\zeta\,\sigma'(z)] .
+
+Its limits follow by taking samples out, one for the first two and two for the third (Stein's lemma; g' is the
+slope in kappa, :math:`\phi_2` is d over the samples of the second batch, [same] is 1 or 0):
+
+.. math:: \langle h_k,\beta_*\rangle\to m=\mathbb E[g\langle\beta_*,x\rangle],\qquad
+          \langle h_k,b\rangle\to
+          c_{*,1}m+\phi\,\mathbb E[y^2]\,\mathbb E[g']+[\text{same}]\,\phi\,\mathbb E[yg],
+
+.. math:: |h_k|^2\to m^2+\phi\,\mathbb E[y^2]\,\mathbb E[g']^2+\phi_2\,\mathbb E[g^2]
+          +[\text{same}]\,2\phi\,\mathbb E[g']\,\mathbb E[yg] .
+
+Here :math:`\kappa=c_{*,1}\langle\beta_*,x\rangle+\sqrt{\phi\,\mathbb Ey^2}\,\xi'`. Where
+:math:`c_{*,1}=0`, kappa knows nothing of the target, and m = 0 on a fresh batch; on the reused one the memory
+makes g depend on higher powers of y, and to lowest order in s
+
+.. math:: m\approx\frac{s^2\phi^2}2\,\mathbb E[\zeta^3He_k(\zeta)]\;\mathbb E[\sigma'''\sigma'^2]\;
+          \mathbb E[y^3\langle\beta_*,x\rangle]
+
+for an odd activation (k = 1, 3). Derived, not proved; measured in ``tests/small_step/test_second_step.py``.
+That reuse of a batch reaches directions which one pass does not is due to Dandi et al., arXiv 2402.03220.
+
+Functions
+---------
+second_gradient   the limits of <h_k, beta_*>, <h_k, b> and |h_k|^2
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+
+from onestep_lib._checks import check_choice, check_count, check_instance
+from onestep_lib._values import by_value
+from onestep_lib.activations import Activation, Target
+from onestep_lib.hermite import hermite
+from onestep_lib.schedules import BATCHES
+from onestep_lib.settings import Setting
+from onestep_lib.small_step.gradient import gradient_of
+
+__all__ = [
+    "SecondGradient",
+    "second_gradient",
+]
+
+# Nodes for u, zeta and xi inside; for <beta_*, x>, kappa and the noise outside. Doubling all of them changes
+# the limits by less than 1e-3 of their size for tanh and s <= 1.
+_INNER = (24, 20, 8)
+_OUTER = (48, 14, 8)
+# Inner averages taken at once: times the inner nodes, numbers in memory.
+_BLOCK = 128
+
+
+@by_value
+@dataclass(frozen=True)
+class SecondGradient:
+    r"""The part :math:`h_k` of a second gradient in the limit.
+
+    Parameters
+    ----------
+    target : float
+        <h_k, beta_*>.
+    direction : float
+        <h_k, b>, b the direction of the first gradient.
+    power : float
+        \|h_k\|^2.
+    """
+
+    target: float
+    direction: float
+    power: float
+
+    @property
+    def overlap(self) -> float:
+        """The squared cosine of h_k and beta_*; 0 where h_k vanishes."""
+        return self.target**2 / self.power if self.power > 0 else 0.0
+
+
+def second_gradient(setting: Setting, order: int = 1, batch: str = "same") -> SecondGradient:
+    r"""Return the limits of :math:`h_k`, k the order, after one step of the setting's size.
+
+    The formulas are those of :mod:`onestep_lib.small_step.second_step`. Networks of N neurons add to
+    :math:`|h_k|^2` a term of order 1/N.
+
+    Parameters
+    ----------
+    setting : Setting
+        With one step size, ``output="scaled"``, a Gaussian readout, a target without a mean and an activation
+        without kinks.
+    order : int
+        k >= 1: the part of the gradient along :math:`He_k(\sqrt N a_j)`.
+    batch : {"same", "fresh"}
+        The first step's batch again, or one of the same number of samples.
+
+    Returns
+    -------
+    SecondGradient
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the setting is none of those, or an argument is not allowed.
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.small_step import second_gradient
+    >>> s = Setting(n=800, d=400, N=400, output="scaled", target=(0, 0, 0, 0.4), step=20)  # no linear part
+    >>> for batch in ("same", "fresh"):
+    ...     print(f"{second_gradient(s, order=1, batch=batch).overlap:.3f}")
+    0.237
+    0.000
+    """
+    order = check_count("order", order)
+    batch = check_choice("batch", batch, BATCHES)
+    target, power = _checked(setting)
+    sigma, phi = setting.activation, setting.phi_0
+    spread = np.sqrt(phi * power)
+    points, weights = _grid(_OUTER if setting.noise else (*_OUTER[:2], 1))
+    zeta, normal, noise = points
+    y = target(zeta) + setting.noise * noise
+    kappa = target.linear * zeta + spread * normal
+    memory = phi if batch == "same" else 0.0
+    s = float(setting.steps) / np.sqrt(setting.N)
+    private = np.sqrt(phi * sigma.slope_variance * power)
+    output, slope = _averages(sigma, kappa, y, memory, s, private, order)
+    g = (y - output) * slope
+    along, own, square = weights @ (g * zeta), weights @ (g * y), weights @ g**2
+    steep = weights @ (g * normal) / spread
+    kept = float(batch == "same")
+    return SecondGradient(
+        target=float(along),
+        direction=float(target.linear * along + spread**2 * steep + kept * phi * own),
+        power=float(along**2 + (spread * steep) ** 2 + phi * square + kept * 2 * phi * steep * own),
+    )
+
+
+def _checked(setting: Setting) -> tuple[Target, float]:
+    """The target and E y^2, if the theory covers the setting."""
+    check_instance("setting", setting, Setting)
+    setting.require_theory(stepped=True)
+    target = setting.single_index()
+    target.require_centred()
+    setting.activation.require_slope()
+    if setting.steps.ndim:
+        raise ValueError(f"step must be one number for a second gradient, got {setting.step}")
+    if setting.output != "scaled":
+        raise ValueError(f"output must be 'scaled' for a second gradient, got {setting.output!r}")
+    if setting.readout != "gaussian":
+        raise ValueError(f"readout must be 'gaussian' for a second gradient, got {setting.readout!r}")
+    if setting.activation.kinks:
+        raise ValueError(f"activation must have no kinks here, got {setting.activation.name!r}")
+    power = gradient_of(setting).labels.square
+    if power == 0:
+        raise ValueError("target and noise must not both be 0: the gradient would vanish")
+    return target, power
+
+
+@lru_cache(maxsize=8)
+def _grid(counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes of independent standard Gaussians, shape (variables, points), and weights."""
+    rules = [hermegauss(count) for count in counts]
+    nodes = np.meshgrid(*(rule[0] for rule in rules), indexing="ij")
+    weights = np.ones(1)
+    for _, mass in rules:
+        weights = np.multiply.outer(weights, mass / np.sqrt(2 * np.pi))
+    return np.stack([node.ravel() for node in nodes]), weights.ravel()
+
+
+def _averages(
+    sigma: Activation,
+    kappa: np.ndarray,
+    y: np.ndarray,
+    memory: float,
+    s: float,
+    private: float,
+    order: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""The averages over neurons of :math:`\zeta\sigma(z)` and of :math:`He_k(\zeta)\zeta\sigma'(z)`."""
+    (u, zeta, xi), weights = _grid(_INNER)
+    slope = sigma.require_slope()
+    first, kth = weights * zeta, weights * zeta * hermite(order, zeta)[order]
+    own = memory * slope(u)
+    output, slopes = np.empty_like(kappa), np.empty_like(kappa)
+    for start in range(0, kappa.size, _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        shift = sigma.c1 * kappa[rows, None] + y[rows, None] * own + private * xi
+        z = u + s * zeta * shift
+        output[rows], slopes[rows] = sigma(z) @ first, slope(z) @ kth
+    return output, slopes
