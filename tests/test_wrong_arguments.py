@@ -482,6 +482,7 @@ CALLS = {
     LabelMoments.direction_power: {"self": label_moments(S.target, 0.2), "phi": 0.5},
     gradient_of: {"setting": S},
     second_direction: {"setting": S},
+    SecondGradient.chance: {"self": SecondGradient(0.1, 0.1, 1.0), "samples": 10},
     second_gradient: {"setting": S.replace(output="scaled"), "order": 1, "batch": "same"},
     spike_constant: {"setting": S},
     measured_spike_constant: {"network": STEPPED, "X": X, "widened": False},

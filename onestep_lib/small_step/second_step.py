@@ -4,40 +4,49 @@ A scaled network takes a step of size eta on the batch (X, y) of n samples and c
 With :math:`\zeta_j=\sqrt N\,a_j\sim N(0,1)`, :math:`s=\eta/\sqrt N` and the direction b of the first step,
 neuron j sees sample i **of the same batch** through
 
-.. math:: z_{ji}=u+s\,\zeta_j\big[c_1\kappa+\phi\,y\,\sigma'(u)+\sqrt v\,\xi\big],\qquad
+.. math:: z_{ji}=u+s\,\zeta_j\big[c_1t+\phi\,y\,\sigma'(u)+\sqrt v\,\xi\big],\qquad
           v=\phi\,\mathrm{Var}(\sigma')\,\mathbb Ey^2 ,
 
-where :math:`u=\langle w_j,x_i\rangle`, :math:`\kappa=\langle b_{-i},x_i\rangle` is taken without the
+where :math:`u=\langle w_j,x_i\rangle`, :math:`t=\langle b_{-i},x_i\rangle` is taken without the
 sample's own share of b, the term with :math:`\phi y` is that share (:math:`|x_i|^2/n\to\phi`: the *memory*),
 and :math:`\xi\sim N(0,1)` is what the private parts of the other samples leave. On a **fresh** batch the
 memory is absent. The new residual is a function of the same two numbers,
 
-.. math:: \rho(\kappa,y)=y-\mathbb E_{\zeta,u,\xi}[\zeta\,\sigma(z)],
+.. math:: r_2(t,y)=y-\mathbb E_{\zeta,u,\xi}[\zeta\,\sigma(z)],
 
 and so is the weight of a sample in the part of the second gradient along :math:`He_k(\zeta_j)`,
 
-.. math:: h_k=\frac1{\sqrt N}\sum_jHe_k(\zeta_j)\,G_j\approx\frac1n\sum_ig(\kappa_i,y_i)\,x_i,\qquad
-          g(\kappa,y)=\rho(\kappa,y)\;\mathbb E_{\zeta,u,\xi}[He_k(\zeta)\,\zeta\,\sigma'(z)] .
+.. math:: h_k=\frac1{\sqrt N}\sum_jHe_k(\zeta_j)\,G_j\approx\frac1n\sum_i\omega(t_i,y_i)\,x_i,\qquad
+          \omega(t,y)=r_2(t,y)\;\mathbb E_{\zeta,u,\xi}[He_k(\zeta)\,\zeta\,\sigma'(z)] .
 
-Its limits follow by taking samples out, one for the first two and two for the third (Stein's lemma; g' is the
-slope in kappa, :math:`\phi_2` is d over the samples of the second batch, [same] is 1 or 0):
+Its limits follow by taking samples out (Stein's lemma; :math:`\omega'` is the slope in t, :math:`\phi_2` is d
+over the samples of the second batch, here :math:`\phi`, and [same] is 1 or 0):
 
-.. math:: \langle h_k,\beta_*\rangle\to m=\mathbb E[g\langle\beta_*,x\rangle],\qquad
+.. math:: \langle h_k,\beta_*\rangle\to m=\mathbb E[\omega\langle\beta_*,x\rangle],\qquad
           \langle h_k,b\rangle\to
-          c_{*,1}m+\phi\,\mathbb E[y^2]\,\mathbb E[g']+[\text{same}]\,\phi\,\mathbb E[yg],
+          c_{*,1}m+\phi\,\mathbb E[y^2]\,\mathbb E[\omega']+[\text{same}]\,\phi\,\mathbb E[y\,\omega],
 
-.. math:: |h_k|^2\to m^2+\phi\,\mathbb E[y^2]\,\mathbb E[g']^2+\phi_2\,\mathbb E[g^2]
-          +[\text{same}]\,2\phi\,\mathbb E[g']\,\mathbb E[yg] .
+.. math:: |h_k|^2\to m^2+\phi\,\mathbb E[y^2]\,\mathbb E[\omega']^2+\phi_2\,\mathbb E[\omega^2]
+          +[\text{same}]\,2\phi\,\mathbb E[\omega']\,\mathbb E[y\,\omega] .
 
-Here :math:`\kappa=c_{*,1}\langle\beta_*,x\rangle+\sqrt{\phi\,\mathbb Ey^2}\,\xi'`. Where
-:math:`c_{*,1}=0`, kappa knows nothing of the target, and m = 0 on a fresh batch; on the reused one the memory
-makes g depend on higher powers of y, and to lowest order in s
+Here :math:`t=c_{*,1}\langle\beta_*,x\rangle+\sqrt{\phi\,\mathbb Ey^2}\,\xi'`. Where
+:math:`c_{*,1}=0`, t knows nothing of the target, and m = 0 on a fresh batch; on the reused one the memory
+makes :math:`\omega` depend on higher powers of y, and to lowest order in s
 
 .. math:: m\approx\frac{s^2\phi^2}2\,\mathbb E[\zeta^3He_k(\zeta)]\;\mathbb E[\sigma'''\sigma'^2]\;
           \mathbb E[y^3\langle\beta_*,x\rangle]
 
 for an odd activation (k = 1, 3). Derived, not proved; measured in ``tests/small_step/test_second_step.py``.
 That reuse of a batch reaches directions which one pass does not is due to Dandi et al., arXiv 2402.03220.
+
+At finite n the inner product with the target fluctuates, with n times the variance
+
+.. math:: \mathrm{Var}\big(\omega z+[\text{same}]\,e\,yz\big)+[\text{fresh}]\,e^2\,\mathrm{Var}(yz),\qquad
+          z=\langle\beta_*,x\rangle,\ e=\mathbb E[\omega'z^2]:
+
+the samples' own scatter, and that of :math:`\langle b,\beta_*\rangle`, to which t reacts. Where m = 0 this
+is the whole overlap of a network with finite n (``chance``). A finite number of neurons adds fluctuations of
+the relative order :math:`N^{-1/2}` to m.
 
 Functions
 ---------
@@ -65,9 +74,9 @@ __all__ = [
     "second_gradient",
 ]
 
-# Nodes for u, zeta and xi inside; for <beta_*, x>, kappa and the noise outside. Doubling all of them changes
+# Nodes for u, zeta and xi inside; for <beta_*, x>, t and the noise outside. Doubling all of them changes
 # the limits by less than 1e-3 of their size for tanh and s <= 1.
-_INNER = (24, 20, 8)
+_INNER = (48, 20, 6)
 _OUTER = (48, 14, 8)
 # Inner averages taken at once: times the inner nodes, numbers in memory.
 _BLOCK = 128
@@ -86,16 +95,31 @@ class SecondGradient:
         <h_k, b>, b the direction of the first gradient.
     power : float
         \|h_k\|^2.
+    scatter : float
+        n times the variance of <h_k, beta_*> over draws.
     """
 
     target: float
     direction: float
     power: float
+    scatter: float = 0.0
 
     @property
     def overlap(self) -> float:
         """The squared cosine of h_k and beta_*; 0 where h_k vanishes."""
         return self.target**2 / self.power if self.power > 0 else 0.0
+
+    def chance(self, samples: int) -> float:
+        r"""What the fluctuations of a batch of n samples add to the squared overlap, scatter/(n power).
+
+        Examples
+        --------
+        >>> from onestep_lib.small_step import SecondGradient
+        >>> print(f"{SecondGradient(target=0.0, direction=0.0, power=0.5, scatter=7.0).chance(1400):.3f}")
+        0.010
+        """
+        samples = check_count("samples", samples)
+        return self.scatter / (samples * self.power) if self.power > 0 else 0.0
 
 
 def second_gradient(setting: Setting, order: int = 1, batch: str = "same") -> SecondGradient:
@@ -141,20 +165,28 @@ def second_gradient(setting: Setting, order: int = 1, batch: str = "same") -> Se
     points, weights = _grid(_OUTER if setting.noise else (*_OUTER[:2], 1))
     zeta, normal, noise = points
     y = target(zeta) + setting.noise * noise
-    kappa = target.linear * zeta + spread * normal
+    t = target.linear * zeta + spread * normal
     memory = phi if batch == "same" else 0.0
     s = float(setting.steps) / np.sqrt(setting.N)
     private = np.sqrt(phi * sigma.slope_variance * power)
-    output, slope = _averages(sigma, kappa, y, memory, s, private, order)
-    g = (y - output) * slope
-    along, own, square = weights @ (g * zeta), weights @ (g * y), weights @ g**2
-    steep = weights @ (g * normal) / spread
+    output, slope = _averages(sigma, t, y, memory, s, private, order)
+    omega = (y - output) * slope
+    along, own, square = weights @ (omega * zeta), weights @ (omega * y), weights @ omega**2
+    # Stein's lemma: E[f omega'] = E[f omega xi']/sqrt(phi E y^2) for any f of <beta_*, x>.
+    steep, turned = (weights @ (omega * normal * f) / spread for f in (1.0, zeta**2))
     kept = float(batch == "same")
+    scatter = _variance((omega + kept * turned * y) * zeta, weights)
+    scatter += (1 - kept) * turned**2 * _variance(y * zeta, weights)
     return SecondGradient(
         target=float(along),
         direction=float(target.linear * along + spread**2 * steep + kept * phi * own),
         power=float(along**2 + (spread * steep) ** 2 + phi * square + kept * 2 * phi * steep * own),
+        scatter=float(scatter),
     )
+
+
+def _variance(values: np.ndarray, weights: np.ndarray) -> float:
+    return float(weights @ values**2 - (weights @ values) ** 2)
 
 
 def _checked(setting: Setting) -> tuple[Target, float]:
@@ -191,7 +223,7 @@ def _grid(counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 def _averages(
     sigma: Activation,
-    kappa: np.ndarray,
+    t: np.ndarray,
     y: np.ndarray,
     memory: float,
     s: float,
@@ -203,10 +235,10 @@ def _averages(
     slope = sigma.require_slope()
     first, kth = weights * zeta, weights * zeta * hermite(order, zeta)[order]
     own = memory * slope(u)
-    output, slopes = np.empty_like(kappa), np.empty_like(kappa)
-    for start in range(0, kappa.size, _BLOCK):
+    output, slopes = np.empty_like(t), np.empty_like(t)
+    for start in range(0, t.size, _BLOCK):
         rows = slice(start, start + _BLOCK)
-        shift = sigma.c1 * kappa[rows, None] + y[rows, None] * own + private * xi
+        shift = sigma.c1 * t[rows, None] + y[rows, None] * own + private * xi
         z = u + s * zeta * shift
         output[rows], slopes[rows] = sigma(z) @ first, slope(z) @ kth
     return output, slopes

@@ -81,13 +81,13 @@ def test_a_linear_network_is_the_known_second_direction(deviation):
 
 @pytest.mark.parametrize("order", [1, 3])
 def test_small_steps_see_the_cube_of_the_labels(order, deviation):
-    s = SMALL.replace(step=0.005 * SMALL.N**0.5)
+    s = SMALL.replace(step=0.01 * SMALL.N**0.5)
     slope = np.polynomial.polynomial.Polynomial([1, 0, -1])  # tanh' = 1 - t^2 as a polynomial in t
     third = slope * (slope * slope.deriv()).deriv()
     shape = gaussian_mean(lambda z: (third * slope**2)(np.tanh(z)))
     labels = gaussian_mean(lambda z: s.target(z) ** 3 * z)
     weight = {1: 3, 3: 6}[order]  # E[zeta^3 He_k(zeta)]
-    expected = 0.005**2 * s.phi**2 / 2 * weight * shape * labels
+    expected = 0.01**2 * s.phi**2 / 2 * weight * shape * labels
     found = second_gradient(s, order).target
     np.testing.assert_allclose(found, expected, rtol=0.03)
     deviation("second_step.second_gradient", "small steps", found, expected)
@@ -96,7 +96,7 @@ def test_small_steps_see_the_cube_of_the_labels(order, deviation):
 def test_more_nodes_change_little(monkeypatch, deviation):
     s = SMALL.replace(step=SMALL.N**0.5)
     found = second_gradient(s, 3)
-    monkeypatch.setattr(second_step, "_INNER", (48, 40, 16))
+    monkeypatch.setattr(second_step, "_INNER", (96, 40, 12))
     monkeypatch.setattr(second_step, "_OUTER", (96, 28, 16))
     finer = second_gradient(s, 3)
     pairs = [(getattr(found, name), getattr(finer, name)) for name in ("target", "direction", "power")]
@@ -121,4 +121,16 @@ def test_refusals(changes, message):
 
 
 def test_nothing_points_nowhere():
-    assert second_step.SecondGradient(0.0, 0.0, 0.0).overlap == 0
+    nothing = second_step.SecondGradient(0.0, 0.0, 0.0)
+    assert nothing.overlap == nothing.chance(10) == 0
+
+
+@pytest.mark.parametrize("batch", ["same", "fresh"])
+def test_scatter_of_the_overlap(batch, deviation):
+    """The variance over draws, of chi-squared error."""
+    s = SMALL.replace(n=300, d=150, target=(0, 0.7, 0, 0.3))
+    draws = np.array([measured(s, (1,), batch, rng)[0, 0] for rng in np.random.default_rng(5).spawn(300)])
+    found, expected = s.n * draws.var(ddof=1), second_gradient(s, 1, batch).scatter
+    print(f"{batch}: {found:.3f}, theory {expected:.3f}")
+    deviation("second_step.second_gradient", f"scatter, {batch} batch", found, expected)
+    np.testing.assert_allclose(found, expected, rtol=0.3)
