@@ -39,7 +39,7 @@ makes :math:`\omega` depend on higher powers of y, and to lowest order in s
 for an odd activation (k = 1, 3). Derived, not proved; measured in ``tests/small_step/test_second_step.py``.
 That reuse of a batch reaches directions which one pass does not is due to Dandi et al., arXiv 2402.03220.
 
-At finite n the inner product with the target fluctuates. On a fresh batch with :math:`c_{*,1}=0`, where m = 0,
+At finite n the inner product with the target fluctuates. On a fresh batch with :math:`c_{*,1}=0`, m = 0 and
 this is the whole overlap (``chance``), with n times the variance
 
 .. math:: \mathrm{Var}(\omega z)+e^2\,\mathrm{Var}(yz),\qquad
