@@ -92,6 +92,7 @@ from onestep_lib.small_step import (
     OneSpike,
     Outliers,
     SecondDirection,
+    SecondGradient,
     Spike,
     WeightSpectrum,
     finite_staircase,
@@ -100,6 +101,7 @@ from onestep_lib.small_step import (
     label_moments,
     one_spike,
     second_direction,
+    second_gradient,
     staircase_gain,
 )
 from onestep_lib.spiked_features import (
@@ -206,6 +208,7 @@ EXAMPLES = {
     RidgePath: lambda: ridge_path(numbers(6, 5), numbers(6), [0.1, 1.0]),
     RowLengths: lambda: expected_lengths(setting()),
     SecondDirection: lambda: second_direction(setting()),
+    SecondGradient: lambda: second_gradient(setting(output="scaled", step=1.0, activation="tanh")),
     Schedule: lambda: Schedule([0.5, 0.2], "fresh", [30, 40]),
     Series: lambda: Series(label="theory", colour="blue"),
     Setting: setting,
