@@ -1,6 +1,6 @@
 """A chapter's notebook as a row of parts in reading order: headings, prose, equations, questions, code.
 
-What stands in a self-check, in a solution or behind a click (hints, reasons of a question) is marked as folded.
+What stands in a self-check, a solution or behind a click (hints, reasons) is marked as folded.
 """
 
 import re
