@@ -1,7 +1,7 @@
 """Make what a lecturer hands out from the sources of the assignments.
 
-    python -m book._tools.assignments                 the versions of the repository
-    python -m book._tools.assignments --seed 4711     a variant of one's own, known to nobody else
+    python -m book._tools.assignments                          the versions of the repository
+    ONESTEP_SEED=secret python -m book._tools.assignments      a variant of one's own, known to nobody else
 
 The sources in book/assignments/ are notebooks with solutions, hidden tests and nbgrader's metadata. Made
 from them, in _build/assignments/ (or _build/assignments-<hash of the seed>/):
@@ -161,10 +161,9 @@ def place(seed: str | None, root: Path = ROOT) -> Path:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Make the versions of the assignments.")
-    parser.add_argument("--seed", help="a secret; the same one gives the same variant again")
     parser.add_argument("--publish", action="store_true", help=f"also write {PUBLISHED}/, without a seed")
     found = parser.parse_args(arguments)
-    seed = found.seed or None
+    seed = os.environ.get("ONESTEP_SEED") or None
     folder = place(seed)
     if (folder / "course" / "submitted").exists() or (folder / "course" / "grading").exists():
         print(f"{folder}/course holds submissions: move it away first.", file=sys.stderr)

@@ -15,6 +15,10 @@ def compare(name, found, right, tolerance, suspects=()):
             raise AssertionError(f"{name}: {reason}")
     size = np.sum(right * right)
     factor = np.sum(found * right) / size if size else np.nan
-    if np.all(np.abs(found - factor * right) <= tolerance * max(1, abs(factor))):
+    is_multiple = np.all(np.abs(found - factor * right) <= tolerance * max(1, abs(factor)))
+    if is_multiple and abs(factor - 1) > 0.02:
         raise AssertionError(f"{name}: yours is {factor:.4g} times what it should be. Which normalisation?")
-    raise AssertionError(f"{name}: {np.round(right, 4)} is expected (to {tolerance:.2g}), yours is {np.round(found, 4)}")
+    raise AssertionError(
+        f"{name}: {np.array2string(right, precision=5)} is expected, to within {np.max(tolerance):.2g}; "
+        f"yours is {np.array2string(found, precision=5)}"
+    )

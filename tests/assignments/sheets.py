@@ -38,17 +38,21 @@ def assignments() -> list[str]:
     return sorted(path.stem for path in SOURCES.glob("*.ipynb"))
 
 
-def code_cells(name: str, path: Path | None = None) -> list[Cell]:
+def code_cells(name: str) -> list[Cell]:
     """The code cells of an assignment, as plain Python."""
-    notebook = nbformat.read(path or SOURCES / f"{name}.ipynb", as_version=4)
+    notebook = nbformat.read(SOURCES / f"{name}.ipynb", as_version=4)
     found = []
     for cell in notebook.cells:
         about = cell.metadata.get("nbgrader", {})
         if cell.cell_type == "code":
             kind = "answer" if about.get("solution") else "test" if about.get("grade") else "other"
-            plain = re.sub(r"^(\s*)%.*$", r"\1pass", cell.source, flags=re.MULTILINE)
-            found.append(Cell(about.get("grade_id", ""), kind, plain))
+            found.append(Cell(about.get("grade_id", ""), kind, plain(cell.source)))
     return found
+
+
+def plain(source: str) -> str:
+    """A cell without the commands of IPython."""
+    return re.sub(r"^(\s*)%.*$", r"\1pass", source, flags=re.MULTILINE)
 
 
 def answers(name: str, task: str) -> list[Answer]:

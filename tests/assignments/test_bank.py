@@ -1,8 +1,13 @@
 """The graders are tested: right answers, written differently, get every point; wrong ones are told why."""
 
+import re
+
 import matplotlib
+import matplotlib.pyplot as plt
 import pytest
 import sheets
+
+from book._tools import assignments
 
 matplotlib.use("Agg")
 STATES: dict = {}
@@ -42,3 +47,50 @@ def test_answer(name, answer):
     else:
         assert messages, "a wrong answer got every point"
         assert any(answer.message in message for message in messages), messages
+
+
+def run_solved(name, seed):
+    """Run a variant with the source's own answers; the tests that failed."""
+    notebook, namespace, failed = assignments.variant(sheets.SOURCES / f"{name}.ipynb", seed), {}, []
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            try:
+                sheets.run(sheets.plain(cell.source), namespace)
+            except Exception as error:
+                failed.append(f"{cell.metadata.get('nbgrader', {}).get('grade_id')}: {error!r}")
+            plt.close("all")
+    return failed
+
+
+@pytest.mark.parametrize("name", sheets.assignments())
+@pytest.mark.parametrize("seed", [None, "a", "b"])
+def test_own_answers_get_every_point(name, seed):
+    assert run_solved(name, seed) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sheets.assignments())
+def test_no_draw_of_a_variant_fails_a_right_answer(name):
+    """25 variants: the tolerances of four standard errors are as wide as they say."""
+    failed = {seed: found for seed in range(25) if (found := run_solved(name, f"seed {seed}"))}
+    assert not failed
+
+
+@pytest.mark.parametrize("name", sheets.assignments())
+def test_variants_are_drawn_from_the_seed_alone(name):
+    path = sheets.SOURCES / f"{name}.ipynb"
+    sources = [[cell.source for cell in assignments.variant(path, seed).cells] for seed in ("a", "a", "b", None)]
+    assert sources[0] == sources[1]
+    assert sources[0] != sources[2]
+    assert not any("# variant:" in cell for cells in sources for cell in cells)
+    hidden = [re.findall(r"secret = np.random.default_rng\((\d+)\)", "\n".join(cells)) for cells in sources]
+    assert len(hidden[0]) >= 3
+    assert len(set(hidden[0] + hidden[2] + hidden[3])) == 3 * len(hidden[0]), "hidden tests draw differently in each"
+
+
+@pytest.mark.parametrize("name", sheets.assignments())
+def test_feedback_is_the_same_everywhere(name):
+    text = (sheets.SOURCES / "feedback.py").read_text(encoding="utf-8").strip()
+    cells = [cell.source for cell in assignments.variant(sheets.SOURCES / f"{name}.ipynb").cells]
+    assert sum(cell == text for cell in cells) == 1
+    assert all(text in cell for cell in cells if "BEGIN HIDDEN" in cell and "compare(" in cell)
