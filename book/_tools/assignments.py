@@ -32,7 +32,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = "book/assignments"
 PUBLISHED = "book/coursework"  # the student versions that the site shows
 ARCHIVE = "one-gradient-step-assignments.zip"
-VARIANT = re.compile(r"^(?P<name>.*= .*?)(?P<value>-?[\d.]+(?:e-?\d+)?)(?P<end>\)?)  # variant: (?P<choices>.+)$", re.MULTILINE)
+VARIANT = re.compile(
+    r"^(?P<name>.*= .*?)(?P<value>-?[\d.]+(?:e-?\d+)?)(?P<end>\)?)  # variant: (?P<choices>.+)$", re.MULTILINE
+)
 MARK = re.compile(r"^ *### (?:BEGIN|END) (?:SOLUTION|HIDDEN TESTS)\n?", re.MULTILINE)
 SETTINGS = '''"""Settings of nbgrader for this course."""
 
@@ -169,7 +171,9 @@ def main(arguments: list[str]) -> int:
         print(f"{folder}/course holds submissions: move it away first.", file=sys.stderr)
         return 1
     for name in make(folder, seed):
-        tests, reader = points(nbformat.read(folder / "course" / "source" / name / f"{name}.ipynb", as_version=4))
+        tests, reader = points(
+            nbformat.read(folder / "course" / "source" / name / f"{name}.ipynb", as_version=4)
+        )
         print(f"{name}: {tests} points by tests, {reader} by a reader")
     if found.publish and seed is None:
         publish(folder)

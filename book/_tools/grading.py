@@ -46,8 +46,9 @@ LARGEST = 100 * 2**20  # bytes of a notebook that is read at all
 # Run by the kernel before the first cell: it stops accidents, not attacks, like everything in one process.
 LIMITS = f"""
 import resource
-for kind, size in ((resource.RLIMIT_AS, {MEMORY}), (resource.RLIMIT_FSIZE, {FILE_SIZE}), (resource.RLIMIT_CORE, 0)):
-    resource.setrlimit(kind, (size, size))
+resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
+resource.setrlimit(resource.RLIMIT_FSIZE, ({FILE_SIZE}, {FILE_SIZE}))
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 def limit_output():
     from ipykernel.iostream import OutStream
     write, left = OutStream.write, [{OUTPUT}]
@@ -96,55 +97,55 @@ def collect(folder: Path, assignment: str) -> dict[str, list[Path]]:
 def repair(text: str, release: nbformat.NotebookNode) -> tuple[nbformat.NotebookNode, list[str]]:
     """A submission as nbgrader needs it, and what had to be done.
 
-    Outputs go; of a given cell that stands there twice the first is kept, of an answer and a test the last; a cell that is missing is put back, after the one that precedes it in the release. Text of tests is left
-    to nbgrader, which takes its own.
+    Outputs and metadata go. Of a given cell that stands there twice the first is kept, of an answer and a
+    test the last. A cell that is missing is put back after the one that precedes it in the release, and cells that
+    students should not touch get their text back.
     """
     raw = json.loads(text)
     if not isinstance(raw, dict) or not isinstance(raw.get("cells"), list):
         raise ValueError("it is no notebook")
-    known = {name(cell): cell for cell in release.cells if name(cell)}
-    kept, notes = [], []
-    for old in raw["cells"]:
-        source = old.get("source", "")
-        source = "".join(source) if isinstance(source, list) else str(source)
-        make = nbformat.v4.new_code_cell if old.get("cell_type") == "code" else nbformat.v4.new_markdown_cell
-        cell = make(source)
-        own = (old.get("metadata") or {}).get("nbgrader") or {}
-        label = own.get("grade_id") if isinstance(own, dict) else None
-        if label in known:
-            if cell.cell_type != known[label].cell_type:
-                cell = nbformat.from_dict(known[label]) | {"source": source}
-                cell = nbformat.from_dict(cell)
-            cell.metadata["nbgrader"] = dict(known[label].metadata["nbgrader"])
-        kept.append(cell)
+    known = {label: cell for cell in release.cells if (label := name(cell))}
+    cells = [as_known(old, known) for old in raw["cells"]]
+    notes: list[str] = []
     for label, original in known.items():
-        copies = [k for k, cell in enumerate(kept) if name(cell) == label]
+        copies = [cell for cell in cells if name(cell) == label]
+        if not copies:
+            notes.append(f"{label} was missing")
+            order = list(known)
+            earlier = set(order[: order.index(label)])
+            at = max((k + 1 for k, cell in enumerate(cells) if name(cell) in earlier), default=0)
+            cells.insert(at, nbformat.from_dict(original))
+            continue
         own = original.metadata["nbgrader"]
+        kept = copies[-1 if own["solution"] or own["grade"] else 0]
         if len(copies) > 1:
             notes.append(f"{label} stood there {len(copies)} times")
-            keep = copies[-1] if own["solution"] or own["grade"] else copies[0]
-            for k in set(copies) - {keep}:
-                del kept[k].metadata["nbgrader"]
-                if not own["solution"]:  # an earlier answer may define what is used on the way
-                    kept[k].source = ""
-        elif not copies:
-            notes.append(f"{label} was missing")
-    order = [name(cell) for cell in release.cells if name(cell)]
-    for k, label in enumerate(order):
-        if not any(name(cell) == label for cell in kept):
-            before = {x: i for i, cell in enumerate(kept) if (x := name(cell))}
-            at = max((before[x] + 1 for x in order[:k] if x in before), default=0)
-            kept.insert(at, nbformat.from_dict(known[label]))
-    changed = [
-        x for cell in kept
-        if (x := name(cell)) and known[x].metadata["nbgrader"]["locked"] and cell.source.strip() != known[x].source.strip()
-    ]  # fmt: skip
-    notes += [f"{label} was changed" for label in changed]
-    for cell in kept:  # also where nbgrader would not look: cells that are given
-        if name(cell) in changed:
-            cell.source = known[name(cell)].source
-    metadata = {key: release.metadata[key] for key in ("kernelspec", "language_info") if key in release.metadata}
-    return nbformat.v4.new_notebook(cells=kept, metadata=metadata), notes
+            for cell in copies:
+                if cell is not kept:
+                    del cell.metadata["nbgrader"]
+                    # An earlier answer may define what the later one uses; an earlier test is of no use.
+                    cell.source = cell.source if own["solution"] else ""
+        if own["locked"] and kept.source.strip() != original.source.strip():
+            notes.append(f"{label} was changed")
+            kept.source = original.source
+    metadata = {
+        key: release.metadata[key] for key in ("kernelspec", "language_info") if key in release.metadata
+    }
+    return nbformat.v4.new_notebook(cells=cells, metadata=metadata), notes
+
+
+def as_known(old: dict, known: dict[str, nbformat.NotebookNode]) -> nbformat.NotebookNode:
+    """A submitted cell with its text alone, and with the release's metadata if it is one of the release's."""
+    source = old.get("source", "")
+    source = "".join(source) if isinstance(source, list) else str(source)
+    own = (old.get("metadata") or {}).get("nbgrader")
+    original = known.get(own.get("grade_id")) if isinstance(own, dict) else None
+    kind = original.cell_type if original is not None else old.get("cell_type")
+    make = nbformat.v4.new_code_cell if kind == "code" else nbformat.v4.new_markdown_cell
+    cell = make(source)
+    if original is not None:
+        cell.metadata["nbgrader"] = dict(original.metadata["nbgrader"])
+    return cell
 
 
 def name(cell: nbformat.NotebookNode) -> str | None:
@@ -199,7 +200,8 @@ def start(work: Path, assignment: str, student: str) -> subprocess.Popen:
     with (work / "log.txt").open("wb") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "book._tools.grading", "--one", str(work), assignment, student],
-            cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            start_new_session=True,
         )  # fmt: skip
 
 
@@ -348,7 +350,9 @@ def grade(
                 process.wait()
     results.sort(key=lambda result: result.student)
     enter(course, assignment, results)
-    write_tables(place, results, points(nbformat.read(course / "source" / assignment / f"{assignment}.ipynb", 4)))
+    write_tables(
+        place, results, points(nbformat.read(course / "source" / assignment / f"{assignment}.ipynb", 4))
+    )
     return results
 
 
@@ -356,15 +360,21 @@ def write_tables(place: Path, results: list[Result], most: tuple[int, int]) -> N
     place.mkdir(parents=True, exist_ok=True)
     with (place / "grades.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
-        table.writerow(["student", "status", "score", "most_by_tests", "most_by_reader", "waiting", "seconds", "notes"])
+        table.writerow(
+            ["student", "status", "score", "most_by_tests", "most_by_reader", "waiting", "seconds", "notes"]
+        )
         for r in results:
             waiting = sum(x is None for x in r.cells.values())
-            table.writerow([r.student, r.status, f"{r.score:g}", *most, waiting, r.seconds, "; ".join(r.notes)])
+            table.writerow(
+                [r.student, r.status, f"{r.score:g}", *most, waiting, r.seconds, "; ".join(r.notes)]
+            )
     with (place / "cells.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["student", "cell", "points"])
         for r in results:
-            table.writerows([r.student, cell, "" if x is None else f"{x:g}"] for cell, x in sorted(r.cells.items()))
+            table.writerows(
+                [r.student, cell, "" if x is None else f"{x:g}"] for cell, x in sorted(r.cells.items())
+            )
 
 
 def main(arguments: list[str]) -> int:

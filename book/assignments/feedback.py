@@ -4,7 +4,9 @@ def compare(name, found, right, tolerance, suspects=()):
     try:
         found = np.asarray(found, dtype=float)
     except (TypeError, ValueError):
-        raise AssertionError(f"{name}: numbers are expected, your answer is a {type(found).__name__}") from None
+        raise AssertionError(
+            f"{name}: numbers are expected, your answer is a {type(found).__name__}"
+        ) from None
     right = np.asarray(right, dtype=float)
     assert found.shape == right.shape, f"{name}: shape {right.shape} is expected, yours is {found.shape}"
     assert np.all(np.isfinite(found)), f"{name}: not every number is finite: {found}"

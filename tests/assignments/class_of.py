@@ -8,7 +8,8 @@ import sheets
 
 HOSTILE = {
     "endless": "while True:\n    pass",
-    "stubborn": "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass",
+    "stubborn": "while True:\n    try:\n        while True:\n            pass\n"
+    "    except BaseException:\n        pass",
     "greedy": "hoard = [0] * 10**12",
     "greedy-array": "import numpy as np\nhoard = np.ones(10**10)",
     "quits": "import os\nos._exit(1)",
@@ -16,7 +17,7 @@ HOSTILE = {
     "exits": "import sys\nsys.exit(3)",
     "loud": "for _ in range(1000):\n    print('x' * 100_000)",
     "loud-file": "import os\nfor _ in range(1000):\n    os.write(1, b'x' * 100_000)",
-    "writes": "with open('large.bin', 'wb') as file:\n    for _ in range(200):\n        file.write(bytes(10**6))",
+    "writes": "with open('large.bin', 'wb') as file:\n    while True:\n        file.write(bytes(10**6))",
     "calls-out": "import socket\nserver = socket.create_server(('127.0.0.1', 0))\n"
     "try:\n    socket.create_connection(('192.0.2.1', 80), timeout=1)\nexcept OSError:\n    pass",
     "forks": "import subprocess, sys\n"
@@ -32,7 +33,9 @@ def notebook(course: Path, name: str) -> nbformat.NotebookNode:
     return nbformat.read(course / "release" / name / f"{name}.ipynb", as_version=4)
 
 
-def solve(book: nbformat.NotebookNode, name: str, wrong: dict[str, str] | None = None) -> nbformat.NotebookNode:
+def solve(
+    book: nbformat.NotebookNode, name: str, wrong: dict[str, str] | None = None
+) -> nbformat.NotebookNode:
     """Fill in the source's own answers, or others for the cells that `wrong` names."""
     from book._tools.assignments import MARK
 
@@ -54,7 +57,9 @@ def save(book: nbformat.NotebookNode, folder: Path, student: str, file: str) -> 
 
 
 def cell_of(book: nbformat.NotebookNode, label: str) -> int:
-    return next(k for k, cell in enumerate(book.cells) if cell.metadata.get("nbgrader", {}).get("grade_id") == label)
+    return next(
+        k for k, cell in enumerate(book.cells) if cell.metadata.get("nbgrader", {}).get("grade_id") == label
+    )
 
 
 def wrong(name: str, task: str, title: str) -> str:
@@ -69,7 +74,9 @@ def make(course: Path, folder: Path, name: str) -> dict[str, float | None]:
         save(book, folder, student, called)
         expected[student] = score
 
-    fresh = lambda: solve(notebook(course, name), name)
+    def fresh() -> nbformat.NotebookNode:
+        return solve(notebook(course, name), name)
+
     for k in range(6):
         hand_in(f"right-{k}", fresh(), 18)
     hand_in("nothing", notebook(course, name), 0)

@@ -8,6 +8,7 @@ A bank file holds the answers to one cell, `bank/<assignment>/<grade_id>.py`, in
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -69,9 +70,7 @@ def tasks(name: str) -> list[str]:
     """Answers that tests grade; figures and essays are graded by a reader."""
     cells = code_cells(name)
     return [
-        cell.grade_id
-        for cell, after in zip(cells, cells[1:], strict=False)
-        if cell.kind == "answer" and after.kind == "test"
+        cell.grade_id for cell, after in pairwise(cells) if cell.kind == "answer" and after.kind == "test"
     ]
 
 

@@ -24,7 +24,9 @@ def test_every_task_has_its_bank(name, task):
     found = sheets.answers(name, task)
     assert sum(answer.right for answer in found) >= 3
     assert sum(not answer.right for answer in found) >= 5
-    assert all(answer.right or answer.message for answer in found), "a wrong answer names the message that stops it"
+    assert all(answer.right or answer.message for answer in found), (
+        "a wrong answer names the message that stops it"
+    )
 
 
 @pytest.mark.parametrize(("name", "answer"), ANSWERS, ids=label)
@@ -79,13 +81,17 @@ def test_no_draw_of_a_variant_fails_a_right_answer(name):
 @pytest.mark.parametrize("name", sheets.assignments())
 def test_variants_are_drawn_from_the_seed_alone(name):
     path = sheets.SOURCES / f"{name}.ipynb"
-    sources = [[cell.source for cell in assignments.variant(path, seed).cells] for seed in ("a", "a", "b", None)]
+    sources = [
+        [cell.source for cell in assignments.variant(path, seed).cells] for seed in ("a", "a", "b", None)
+    ]
     assert sources[0] == sources[1]
     assert sources[0] != sources[2]
     assert not any("# variant:" in cell for cells in sources for cell in cells)
     hidden = [re.findall(r"secret = np.random.default_rng\((\d+)\)", "\n".join(cells)) for cells in sources]
     assert len(hidden[0]) >= 3
-    assert len(set(hidden[0] + hidden[2] + hidden[3])) == 3 * len(hidden[0]), "hidden tests draw differently in each"
+    assert len(set(hidden[0] + hidden[2] + hidden[3])) == 3 * len(hidden[0]), (
+        "hidden tests draw differently in each"
+    )
 
 
 @pytest.mark.parametrize("name", sheets.assignments())

@@ -43,7 +43,9 @@ def test_copies_on_the_site_are_what_the_sources_make(made):
     assert sorted(p.stem for p in published.glob("*.ipynb")) == sheets.assignments()
     for path in published.glob("*.ipynb"):
         here, there = (nbformat.read(p, as_version=4) for p in (path, made / "student" / path.name))
-        assert [c.source for c in here.cells] == [c.source for c in there.cells], f"{path.name} is out of date"
+        assert [c.source for c in here.cells] == [c.source for c in there.cells], (
+            f"{path.name} is out of date"
+        )
 
 
 def test_zip_and_solutions(made):
@@ -118,7 +120,9 @@ def test_a_small_class(made, tmp_path):
     class_of.save(class_of.notebook(course, FIRST), folder, "right-0", f"{FIRST}.ipynb")
     again = {r.student: r for r in grading.grade(course, FIRST, folder, quiet=True)}
     assert again["right-0"].score == 0
-    assert {path.parent.name for path, time in before.items() if path.stat().st_mtime_ns != time} == {"right-0"}
+    assert {path.parent.name for path, time in before.items() if path.stat().st_mtime_ns != time} == {
+        "right-0"
+    }
 
 
 @pytest.mark.slow

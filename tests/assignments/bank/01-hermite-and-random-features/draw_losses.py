@@ -136,5 +136,7 @@ def draw_losses(n, d, N, noise, penalty, draws, rng):
         W, W_new = rng.standard_normal((2, N, d)) / np.sqrt(d)
         X, X_new = rng.standard_normal((n, d)), rng.standard_normal((200, d))
         a = ridge(np.tanh(X @ W.T), X[:, 0] + noise * rng.standard_normal(n), penalty)
-        found.append(np.mean((X_new[:, 0] + noise * rng.standard_normal(200) - np.tanh(X_new @ W_new.T) @ a) ** 2))
+        found.append(
+            np.mean((X_new[:, 0] + noise * rng.standard_normal(200) - np.tanh(X_new @ W_new.T) @ a) ** 2)
+        )
     return np.array(found)

@@ -49,7 +49,9 @@ def hermite_coefficients(function, order):
 def hermite_coefficients(function, order):
     z, w = np.polynomial.hermite_e.hermegauss(100)
     w = w / w.sum()
-    return np.array([w @ (function(z) * np.polynomial.hermite_e.hermeval(z, [0] * k + [1])) for k in range(order + 1)])
+    return np.array(
+        [w @ (function(z) * np.polynomial.hermite_e.hermeval(z, [0] * k + [1])) for k in range(order + 1)]
+    )
 
 
 # %% wrong: normalised polynomials | divide by k!, not by its root
@@ -60,7 +62,9 @@ def hermite_coefficients(function, order):
     z, w = np.polynomial.hermite_e.hermegauss(100)
     w = w / w.sum()
     series = np.polynomial.hermite_e.hermeval
-    return np.array([w @ (function(z) * series(z, [0] * k + [1])) / factorial(k) ** 0.5 for k in range(order + 1)])
+    return np.array(
+        [w @ (function(z) * series(z, [0] * k + [1])) / factorial(k) ** 0.5 for k in range(order + 1)]
+    )
 
 
 # %% wrong: weights that add to sqrt(2 pi) | the weights must add to one
@@ -80,7 +84,9 @@ def hermite_coefficients(function, order):
     x, w = np.polynomial.hermite.hermgauss(100)
     w = w / w.sum()
     series = np.polynomial.hermite.hermval
-    return np.array([w @ (function(x) * series(x, [0] * k + [1])) / (2**k * factorial(k)) for k in range(order + 1)])
+    return np.array(
+        [w @ (function(x) * series(x, [0] * k + [1])) / (2**k * factorial(k)) for k in range(order + 1)]
+    )
 
 
 # %% wrong: an average over unseeded draws | is expected
@@ -89,7 +95,9 @@ def hermite_coefficients(function, order):
 
     z = np.random.default_rng().standard_normal(100000)
     series = np.polynomial.hermite_e.hermeval
-    return np.array([np.mean(function(z) * series(z, [0] * k + [1])) / factorial(k) for k in range(order + 1)])
+    return np.array(
+        [np.mean(function(z) * series(z, [0] * k + [1])) / factorial(k) for k in range(order + 1)]
+    )
 
 
 # %% wrong: knows the visible case only | coefficients of a polynomial

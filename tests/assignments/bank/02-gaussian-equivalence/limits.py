@@ -39,7 +39,9 @@ def limits(t, ratio, penalty, c1, nonlinear):
     from scipy.optimize import brentq
 
     C = c1**2 * t + nonlinear
-    mu = np.exp(brentq(lambda s: penalty / np.exp(s) - ratio + np.mean(C / (C + np.exp(s))), -30, 30, xtol=1e-13))
+    mu = np.exp(
+        brentq(lambda s: penalty / np.exp(s) - ratio + np.mean(C / (C + np.exp(s))), -30, 30, xtol=1e-13)
+    )
     return mu * ratio / penalty * np.mean(1 / (C + mu)), mu * ratio / penalty * np.mean(t / (C + mu))
 
 
@@ -48,7 +50,9 @@ def limits(t, ratio, penalty, c1, nonlinear):
     from scipy.optimize import brentq
 
     C = c1 * t + nonlinear**2
-    mu = np.exp(brentq(lambda s: penalty / np.exp(s) - ratio + np.mean(C / (C + np.exp(s))), -30, 30, xtol=1e-13))
+    mu = np.exp(
+        brentq(lambda s: penalty / np.exp(s) - ratio + np.mean(C / (C + np.exp(s))), -30, 30, xtol=1e-13)
+    )
     return mu * ratio / penalty * np.mean(1 / (C + mu)), mu * ratio / penalty * np.mean(t / (C + mu))
 
 
@@ -57,7 +61,9 @@ def limits(t, ratio, penalty, c1, nonlinear):
     from scipy.optimize import brentq
 
     C = c1**2 * t + nonlinear**2
-    mu = np.exp(brentq(lambda s: penalty / np.exp(s) - ratio + np.mean(C / (C + np.exp(s))), -30, 30, xtol=1e-13))
+    mu = np.exp(
+        brentq(lambda s: penalty / np.exp(s) - ratio + np.mean(C / (C + np.exp(s))), -30, 30, xtol=1e-13)
+    )
     return mu / penalty * np.mean(1 / (C + mu)), mu / penalty * np.mean(t / (C + mu))
 
 
@@ -66,7 +72,9 @@ def limits(t, ratio, penalty, c1, nonlinear):
     from scipy.optimize import brentq
 
     ratio, C = 1 / ratio, c1**2 * t + nonlinear**2
-    mu = np.exp(brentq(lambda s: penalty / np.exp(s) - ratio + np.mean(C / (C + np.exp(s))), -30, 30, xtol=1e-13))
+    mu = np.exp(
+        brentq(lambda s: penalty / np.exp(s) - ratio + np.mean(C / (C + np.exp(s))), -30, 30, xtol=1e-13)
+    )
     return mu * ratio / penalty * np.mean(1 / (C + mu)), mu * ratio / penalty * np.mean(t / (C + mu))
 
 
@@ -75,7 +83,9 @@ def limits(t, ratio, penalty, c1, nonlinear):
     from scipy.optimize import brentq
 
     C = c1**2 * t + nonlinear**2
-    mu = np.exp(brentq(lambda s: penalty / np.exp(s) - ratio + np.mean(C / (C + np.exp(s))), -30, 30, xtol=1e-13))
+    mu = np.exp(
+        brentq(lambda s: penalty / np.exp(s) - ratio + np.mean(C / (C + np.exp(s))), -30, 30, xtol=1e-13)
+    )
     return np.mean(1 / (C + mu)), np.mean(t / (C + mu))
 
 

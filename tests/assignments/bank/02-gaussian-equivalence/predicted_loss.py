@@ -25,7 +25,15 @@ def predicted_loss(t, ratio, penalty, c1, nonlinear, linear_power, noise_power):
     mu = penalty * (1 + tau) / ratio
     top = 1 / mu
     dmu = top / (penalty / mu**2 + np.mean(C / (C + mu) ** 2))
-    F = lambda w: ratio / penalty * (dmu * np.mean(w / (C + mu)) - mu * dmu * np.mean(w / (C + mu) ** 2) - mu / penalty * np.mean(w / (C + mu)))
+    F = lambda w: (
+        ratio
+        / penalty
+        * (
+            dmu * np.mean(w / (C + mu))
+            - mu * dmu * np.mean(w / (C + mu) ** 2)
+            - mu / penalty * np.mean(w / (C + mu))
+        )
+    )
     return -(linear_power * F(t) + noise_power * F(np.ones_like(t))) / m1**2 * ratio
 
 

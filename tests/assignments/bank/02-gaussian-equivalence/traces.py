@@ -10,7 +10,10 @@ def traces(F, X, penalty):
 def traces(F, X, penalty):
     n, N = F.shape
     A = F @ F.T + n * penalty * np.eye(n)
-    return [np.linalg.inv(A).diagonal().sum() * N / n, np.sum(X * np.linalg.solve(A, X)) * N / (n * X.shape[1])]
+    return [
+        np.linalg.inv(A).diagonal().sum() * N / n,
+        np.sum(X * np.linalg.solve(A, X)) * N / (n * X.shape[1]),
+    ]
 
 
 # %% right: the resolvent on the side of the neurons

@@ -139,7 +139,9 @@ def measured_losses(steps, n, d, N, noise, penalty, draws, rng):
     for i in range(draws):
         W0, a = rng.standard_normal((N, d)) / np.sqrt(d), rng.choice([-1.0, 1.0], N) / np.sqrt(N)
         X, X2, X_new = rng.standard_normal((n, d)), rng.standard_normal((n, d)), rng.standard_normal((400, d))
-        y, y2, y_new = (np.sin(x[:, 0]) + noise * np.random.default_rng().standard_normal(len(x)) for x in (X, X2, X_new))
+        y, y2, y_new = (
+            np.sin(x[:, 0]) + noise * np.random.default_rng().standard_normal(len(x)) for x in (X, X2, X_new)
+        )
         G = (np.outer(a, y) / np.cosh(W0 @ X.T) ** 2) @ X / n
         for j, step in enumerate(steps):
             W = W0 + step * G

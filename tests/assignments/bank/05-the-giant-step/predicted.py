@@ -11,7 +11,9 @@ for step in steps:
     predicted.append(float(giant_step(setting.replace(activation="tanh")).test))
 
 # %% right: functions in place of names
-setting = Setting(n=n, d=d, N=N, activation=np.tanh, target=np.sin, noise=noise, ridge=penalty, readout="signs")
+setting = Setting(
+    n=n, d=d, N=N, activation=np.tanh, target=np.sin, noise=noise, ridge=penalty, readout="signs"
+)
 predicted = giant_step(setting.replace(step=tuple(steps))).test
 
 # %% wrong: the training loss | this is the training loss
@@ -35,7 +37,9 @@ setting = Setting(n=n, d=d, N=N, activation="tanh", target="sin", noise=noise, r
 predicted = giant_step(setting.replace(step=steps)).objective
 
 # %% wrong: another penalty | predicted
-setting = Setting(n=n, d=d, N=N, activation="tanh", target="sin", noise=noise, ridge=penalty / n, readout="signs")
+setting = Setting(
+    n=n, d=d, N=N, activation="tanh", target="sin", noise=noise, ridge=penalty / n, readout="signs"
+)
 predicted = giant_step(setting.replace(step=steps)).test
 
 # %% wrong: one number | shape
