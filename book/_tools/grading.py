@@ -98,8 +98,8 @@ def repair(text: str, release: nbformat.NotebookNode) -> tuple[nbformat.Notebook
     """A submission as nbgrader needs it, and what had to be done.
 
     Outputs and metadata go. Of a given cell that stands there twice the first is kept, of an answer and a
-    test the last. A cell that is missing is put back after the one that precedes it in the release, and cells that
-    students should not touch get their text back.
+    test the last. A cell that is missing is put back after the one that precedes it in the release, and
+    cells that students should not touch get their text back.
     """
     raw = json.loads(text)
     if not isinstance(raw, dict) or not isinstance(raw.get("cells"), list):
