@@ -318,6 +318,7 @@ def grade(
                 while waiting and len(running) < jobs:
                     student, paths, of = waiting.pop(0)
                     result, work = Result(student, of=of), place / student / "work"
+                    end(work)  # what a batch that was killed may have left running
                     try:
                         result.notes = prepare(course, assignment, student, paths, work)
                         running.append((result, work, start(work, assignment, student), time.monotonic()))

@@ -3,6 +3,9 @@
 import csv
 import json
 import shutil
+import subprocess
+import sys
+import time
 import zipfile
 
 import class_of
@@ -126,9 +129,30 @@ def test_a_small_class(made, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_class_of_thirty_right_wrong_and_hostile(made, tmp_path):
-    import time
+def test_a_batch_that_was_killed_goes_on_where_it_stopped(made, tmp_path):
+    course, folder = tmp_path / "course", tmp_path / "handed-in"
+    shutil.copytree(made / "course", course)
+    folder.mkdir()
+    for k in range(4):
+        student = class_of.solve(class_of.notebook(course, FIRST), FIRST)
+        class_of.save(student, folder, f"right-{k}", f"{FIRST}.ipynb")
+    command = [sys.executable, "-m", "book._tools.grading", str(course), FIRST, str(folder), "--jobs", "1"]
+    batch = subprocess.Popen(command, cwd=sheets.ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    place = course / "grading" / FIRST
+    while not (done := list(place.glob("*/result.json"))):
+        assert batch.poll() is None
+        time.sleep(0.1)
+    batch.kill()
+    batch.wait()
+    times = {path: path.stat().st_mtime_ns for path in done}
+    results = grading.grade(course, FIRST, folder, quiet=True)
+    assert [(r.status, r.score) for r in results] == [(grading.GRADED, 18)] * 4
+    assert all(path.stat().st_mtime_ns == before for path, before in times.items())
+    assert not list(place.glob("*/work"))
 
+
+@pytest.mark.slow
+def test_a_class_of_thirty_right_wrong_and_hostile(made, tmp_path):
     start = time.monotonic()
     course, _, found, expected = graded(made, tmp_path)
     assert set(found) == set(expected)
