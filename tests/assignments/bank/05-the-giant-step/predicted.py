@@ -42,5 +42,5 @@ setting = Setting(
 )
 predicted = giant_step(setting.replace(step=steps)).test
 
-# %% wrong: one number | shape
+# %% wrong: one number | one loss for each step
 predicted = 0.25
