@@ -16,7 +16,7 @@ setting = Setting(
 )
 predicted = giant_step(setting.replace(step=tuple(steps))).test
 
-# %% wrong: the training loss | this is the training loss
+# %% wrong: the training loss | a test loss contains the label noise
 setting = Setting(n=n, d=d, N=N, activation="tanh", target="sin", noise=noise, ridge=penalty, readout="signs")
 predicted = giant_step(setting.replace(step=steps)).train
 
@@ -24,7 +24,7 @@ predicted = giant_step(setting.replace(step=steps)).train
 setting = Setting(n=n, d=d, N=N, activation="tanh", noise=noise, ridge=penalty, readout="signs", step=steps)
 predicted = giant_step(setting).test
 
-# %% wrong: without noise | the label noise is missing
+# %% wrong: without noise | is `noise` in your setting
 setting = Setting(n=n, d=d, N=N, activation="tanh", target="sin", ridge=penalty, readout="signs", step=steps)
 predicted = giant_step(setting).test
 
