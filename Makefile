@@ -1,6 +1,6 @@
 # One Gradient Step. `make help` lists the targets. Needs Python 3.11 or newer (with venv) and make.
 .DEFAULT_GOAL := help
-.PHONY: help book test check bench deviations lint format refresh notebooks assignments grade serve address lock clean
+.PHONY: help book test check bench deviations lint format refresh notebooks slides assignments grade serve address lock clean
 
 # The first interpreter that is new enough, the tested version first; override with `make PYTHON=...`.
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell \
@@ -87,6 +87,9 @@ assignments: $(VENV)/grading ## make the assignments; make assignments SEED=<sec
 
 grade: $(VENV)/grading ## grade a class: make grade COURSE=<folder> ASSIGNMENT=<name> SUBMISSIONS=<folder>
 	$(BIN)/python -m book._tools.grading "$(COURSE)" "$(ASSIGNMENT)" "$(SUBMISSIONS)"
+
+slides: $(VENV)/test ## slides of the chapters, in _build/slides/
+	$(BIN)/python -m book._tools.slides
 
 serve: book ## serve the site on this machine
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(PAGES) 8000

@@ -20,6 +20,7 @@ from onestep_lib.small_step.gradient import (
     seen_directions,
 )
 from onestep_lib.small_step.outliers import Outliers, feature_outliers
+from onestep_lib.small_step.second_step import SecondGradient, second_gradient
 from onestep_lib.small_step.spiked_noise import OneSpike, noise_resolvents, one_spike
 from onestep_lib.small_step.spikes import (
     power_basis,
@@ -38,6 +39,7 @@ from onestep_lib.small_step.stairs import (
     staircase_gain,
 )
 from onestep_lib.small_step.weights import WeightSpectrum, weight_spectrum
+from onestep_lib.small_step.whole_spikes import whole_spike_matrix
 
 __all__ = [
     "FORM_VECTORS",
@@ -47,6 +49,7 @@ __all__ = [
     "OneSpike",
     "Outliers",
     "SecondDirection",
+    "SecondGradient",
     "Spike",
     "WeightSpectrum",
     "bilinear_form",
@@ -65,6 +68,7 @@ __all__ = [
     "power_basis",
     "sample_side",
     "second_direction",
+    "second_gradient",
     "seen_directions",
     "spike_constant",
     "spike_level",
@@ -73,4 +77,5 @@ __all__ = [
     "staircase",
     "staircase_gain",
     "weight_spectrum",
+    "whole_spike_matrix",
 ]

@@ -21,13 +21,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from onestep_lib._checks import check_instance, shown
+from onestep_lib._checks import check_flag, check_instance, shown
 from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.edges import outer_traces
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import Spike
 from onestep_lib.small_step.spikes import sample_side, spike_matrix
+from onestep_lib.small_step.whole_spikes import whole_spike_matrix
 
 __all__ = [
     "Outliers",
@@ -52,7 +53,11 @@ class Outliers:
 
 
 def feature_outliers(
-    setting: Setting, level: int, spike: Spike | None = None, readout: np.ndarray | None = None
+    setting: Setting,
+    level: int,
+    spike: Spike | None = None,
+    readout: np.ndarray | None = None,
+    whole: bool = False,
 ) -> Outliers:
     r"""Return the eigenvalues of :math:`FF^\top/n` to the right of the bulk, and their eigenvectors.
 
@@ -66,6 +71,9 @@ def feature_outliers(
         The number of spikes l >= 1.
     spike, readout
         As in `onestep_lib.small_step.spikes.spike_matrix`.
+    whole : bool
+        All powers of the step at once, to the degree `level` of kappa
+        (:mod:`onestep_lib.small_step.whole_spikes`): nearer to the network where eta^2/N is not very small.
 
     Returns
     -------
@@ -91,7 +99,8 @@ def feature_outliers(
     check_instance("setting", setting, Setting)
     if setting.steps.ndim:
         raise ValueError(f"step must be one number for outliers, got {shown(setting.step)}")
-    P, k = spike_matrix(setting, level, spike, readout), setting.n / setting.N
+    matrix = whole_spike_matrix if check_flag("whole", whole) else spike_matrix
+    P, k = matrix(setting, level, spike, readout), setting.n / setting.N
     located = [_locate(setting, P, k, j) for j in range(P.shape[1])]
     found = [_outlier(setting, P, k, distance) for distance in located if distance is not None]
     values = np.array([value for value, _ in found])

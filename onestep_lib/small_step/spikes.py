@@ -249,12 +249,12 @@ def spike_matrix(
     parts[..., :-1, :-1] = sizes[..., None] * factor
     parts[..., 0, -1] = wobble * (setting.rows == "gaussian")
     parts[..., -1, :-1] = wobble * factor[0] * (setting.inputs == "gaussian")
-    graded = _graded(parts)
+    ordered = graded(parts)
     hermite_side = power_basis(level, spike.widening)
-    return np.concatenate([hermite_side.T @ graded[..., :-1, :], graded[..., -1:, :]], axis=-2)
+    return np.concatenate([hermite_side.T @ ordered[..., :-1, :], ordered[..., -1:, :]], axis=-2)
 
 
-def _graded(parts: np.ndarray) -> np.ndarray:
+def graded(parts: np.ndarray) -> np.ndarray:
     """The same rows in a basis where each, from the largest down, adds one column (Gram-Schmidt).
 
     Spikes differ by many orders of magnitude. In this basis their columns do, and a diagonal scaling makes
