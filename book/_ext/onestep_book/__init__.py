@@ -9,6 +9,7 @@ predict      questions that the reader answers before the page does
 formulas     room for formulas that are not set yet, written by pages
 icons        the icons in use, cut from the theme's fonts
 map          the map of the book and the reading paths
+teaching     each chapter as a lesson of 45 and of 90 minutes
 search       which page a word finds first
 lost         the page for addresses that lead nowhere
 notebooks    notebooks for JupyterLab, Binder and Colab, made from the pages
@@ -34,6 +35,7 @@ from . import (
     reference,
     repository,
     search,
+    teaching,
 )
 
 
@@ -46,6 +48,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
         docstrings,
         reference,
         map,
+        teaching,
         search,
         offline,
         repository,
