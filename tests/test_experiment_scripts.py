@@ -6,6 +6,7 @@ from experiments import (
     correlated_rows,
     cost_of_training,
     many_small_steps,
+    staircase_settings,
     two_directions,
     vocabularies,
 )
@@ -46,3 +47,20 @@ def test_two_directions():
 def test_cost_of_training():
     costs = cost_of_training.run(repeats=2, decay=0.01, n=60, d=6, N=15)
     assert costs["training"].flops > costs["steps"].flops
+
+
+def test_staircase_settings():
+    found = staircase_settings.run(exponents=(0.1, 0.3), repeats=8, n=200, d=50, N=100)
+    ends = []
+    for network, theory, plateaus in found.values():
+        assert network.test.shape == theory.test.shape == (2,)
+        assert np.all(np.abs(network.test - theory.test) < 4 * network.test_se)
+        assert np.all(np.abs(network.objective - theory.objective) < 4 * network.objective_se)
+        ends.append([losses.test for losses in plateaus])
+    (first, second), (other_first, other_second) = ends
+    print(
+        f"plateaus of setting 1: {first:.3f} {second:.3f}, of setting 2: {other_first:.3f} {other_second:.3f}"
+    )
+    assert np.isclose(first, second)
+    assert np.isclose(first, other_first)
+    assert other_second < 0.9 * other_first

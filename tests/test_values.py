@@ -22,6 +22,7 @@ from onestep_lib.conventions import CONVENTIONS, Convention, PaperLosses, PaperP
 from onestep_lib.experiment import (
     Cost,
     Network,
+    Portrait,
     Profile,
     RidgePath,
     SteppedNetwork,
@@ -31,6 +32,7 @@ from onestep_lib.experiment import (
     measured_outliers,
     measured_weight_spectrum,
     ridge_path,
+    step_portrait,
     take_steps,
 )
 from onestep_lib.figures import (
@@ -53,6 +55,7 @@ from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.large_step import (
     Best,
     LabelLaw,
+    PredictedLosses,
     RowLengths,
     SignedSpectrum,
     SpikeMap,
@@ -89,6 +92,7 @@ from onestep_lib.small_step import (
     OneSpike,
     Outliers,
     SecondDirection,
+    SecondGradient,
     Spike,
     WeightSpectrum,
     finite_staircase,
@@ -97,22 +101,27 @@ from onestep_lib.small_step import (
     label_moments,
     one_spike,
     second_direction,
+    second_gradient,
     staircase_gain,
 )
 from onestep_lib.spiked_features import (
     BulkCovariance,
     FeatureMeans,
     FixedPoint,
+    GordonSaddle,
     GroupTable,
     KappaGrid,
+    LossScatter,
     SpikedModel,
     SpikedSolution,
     SpikedTable,
     Sweep,
     TargetMeans,
     feature_means,
+    gordon_saddle,
     isotropic_covariance,
     kappa_grid,
+    loss_scatter,
     solve_spiked,
     target_means,
 )
@@ -136,6 +145,10 @@ def stepped():
 
 def spiked():
     return SpikedModel(activation("tanh"), [1.0, -0.5], [0.4, 0.6], target((0, 1, 0.5)), 0.7, 0.3)
+
+
+def one_spiked():
+    return SpikedModel(activation("tanh"), [1.0], [1.0], target((0, 1, 0.5)), 0.7, 0.3, row_variance=0)
 
 
 def drawn():
@@ -185,6 +198,9 @@ EXAMPLES = {
     PaperLosses: lambda: losses_in("ba", random_features(setting(step=0.0)), setting(output="scaled")),
     PaperProblem: lambda: problem_in("ba", setting(output="scaled")),
     Picture: drawn,
+    Portrait: lambda: step_portrait(setting(step=[1.0, 2.0], ridge=0.1), rng(), [-9.0, 0.0, 9.0], 2, 50),
+    LossScatter: lambda: loss_scatter(spiked(), 40, 20, 30, 0.1),
+    PredictedLosses: lambda: PredictedLosses(Losses(0.1, 0.3, 0.2), np.full((4, 3), 0.01)),
     Profile: lambda: learned_profile(setting(), rng(), [-9.0, 0.0, 9.0], 2, 50),
     Readout: lambda: linked().readouts[2],
     Traces: lambda: resolvent_traces(0.5, 0.7, [0.1, 1.0], 0.3, 0.1),
@@ -192,6 +208,7 @@ EXAMPLES = {
     RidgePath: lambda: ridge_path(numbers(6, 5), numbers(6), [0.1, 1.0]),
     RowLengths: lambda: expected_lengths(setting()),
     SecondDirection: lambda: second_direction(setting()),
+    SecondGradient: lambda: second_gradient(setting(output="scaled", step=1.0, activation="tanh")),
     Schedule: lambda: Schedule([0.5, 0.2], "fresh", [30, 40]),
     Series: lambda: Series(label="theory", colour="blue"),
     Setting: setting,
@@ -202,6 +219,7 @@ EXAMPLES = {
     SpikeMap: lambda: spike_map(setting(readout="signs"), 3.0),
     SpikedModel: spiked,
     FixedPoint: lambda: solve_spiked(spiked(), 0.5, 0.7, 0.1).point,
+    GordonSaddle: lambda: gordon_saddle(one_spiked(), 0.5, 0.7, 0.1),
     SpikedSolution: lambda: solve_spiked(spiked(), 0.5, 0.7, 0.1),
     SpikedTable: lambda: spiked().table,
     SteppedNetwork: stepped,

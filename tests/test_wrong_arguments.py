@@ -43,6 +43,7 @@ from onestep_lib.conventions import (
 from onestep_lib.experiment import (
     Cost,
     Network,
+    Portrait,
     Profile,
     RidgePath,
     SteppedNetwork,
@@ -85,6 +86,7 @@ from onestep_lib.experiment import (
     spike_error,
     spike_features,
     step_flops,
+    step_portrait,
     streamed_ridge_path,
     take_steps,
     target_directions,
@@ -112,6 +114,7 @@ from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.large_step import (
     Best,
     LabelLaw,
+    PredictedLosses,
     RowLengths,
     SignedSpectrum,
     SpikeMap,
@@ -125,14 +128,17 @@ from onestep_lib.large_step import (
     is_odd,
     label_law,
     nearest_setting,
+    predicted_losses,
     readout_nodes,
     require_stepped,
+    scaled_output_shift,
     signed_covariance,
     signed_spectrum,
     spike_map,
     spike_strength,
     squared_covariance,
     squared_resolvents,
+    step_regimes,
     stepped_features,
     stepped_vocabulary,
     validation_losses,
@@ -173,6 +179,7 @@ from onestep_lib.small_step import (
     OneSpike,
     Outliers,
     SecondDirection,
+    SecondGradient,
     Spike,
     WeightSpectrum,
     bilinear_form,
@@ -191,6 +198,7 @@ from onestep_lib.small_step import (
     power_basis,
     sample_side,
     second_direction,
+    second_gradient,
     seen_directions,
     spike_constant,
     spike_level,
@@ -207,6 +215,7 @@ from onestep_lib.spiked_features import (
     FixedPoint,
     GroupTable,
     KappaGrid,
+    LossScatter,
     SpikedModel,
     SpikedSolution,
     SpikedTable,
@@ -214,13 +223,22 @@ from onestep_lib.spiked_features import (
     TargetMeans,
     feature_means,
     free_losses,
+    gordon_losses,
+    gordon_saddle,
+    gordon_value,
     isotropic_covariance,
     kappa_grid,
     kappa_table,
+    loss_scatter,
+    replica_energy,
+    replica_gradient,
+    replica_variables,
+    shared_error,
     shared_features,
     shared_model,
     solve_fixed_point,
     solve_spiked,
+    span_floor,
     spiked_losses,
     sweep_fixed_point,
     target_means,
@@ -241,10 +259,15 @@ AT_1 = S.replace(step=1.0, ridge=0.1)
 PLANE = S.replace(target=TwoIndexTarget(lambda s, t: s + t**2 - 1))
 UNIT_ROWS = NETWORK.weights / np.linalg.norm(NETWORK.weights, axis=1, keepdims=True)
 SPIKED = SpikedModel(S.activation, np.ones(1), np.ones(1), S.target)
+ONE_SPIKE = SpikedModel(S.activation, np.ones(1), np.ones(1), S.target, row_variance=0)
+SADDLE = gordon_saddle(ONE_SPIKE, 0.5, 0.7, 0.1)
 TABLE, BULK = SPIKED.table.features, isotropic_covariance(1)
 SPIKE, GRID = Spike(1.2, 0.5), kappa_grid()
 LOSSES = Losses(0.1, 0.3, 0.2)
+PREDICTED = PredictedLosses(LOSSES, np.full((4, 3), 0.01))
 CASE = {"n": 12, "d": 4, "N": 6, "exponents": (0.5,), "seed": 1, "activation": "tanh"}
+PATH = S.replace(step=[1.0, 2.0], ridge=0.1)
+PORTRAIT = step_portrait(PATH, RNG, [-5, 0, 5], 2, 200)
 SLIDER = ex.Slider("a", [1.0, 2.0])
 LINE = ex.Line([0.0, 1.0], [1.0, 2.0])
 PANEL = ex.Panel([LINE], "x", "y", "A line.")
@@ -273,12 +296,14 @@ def _bowl(setting):
 # What functions return: they hold what they are given. Users read them and build none.
 RECORDS = {
     Averages, SquaredResolvents, MarchenkoPasturMeans, Convention, FeatureMeans, Gain, KappaGrid, LabelLaw,
-    LabelMoments, Losses, Outliers, PaperLosses, Profile, Traces, RidgePath, SignedSpectrum, SpikeMap,
+    LabelMoments, Losses, Outliers, PaperLosses, Portrait, Profile, Traces, RidgePath, SignedSpectrum,
+    SpikeMap,
     FixedPoint, SpikedSolution, SpikedTable, Sweep, TargetMeans, WeightSpectrum, FeatureLaw, Law, WeightLaw,
     Cost, TrainedNetwork,
     pl.Picture, ConvergenceError, PaperProblem, BulkCovariance, GroupTable, Gradient, SecondDirection,
+    SecondGradient,
     ErrorParts, OneSpike,
-    Best, Validation,
+    Best, Validation, LossScatter, PredictedLosses,
 }  # fmt: skip
 
 # Steps inside a solver, called thousands of times with what a checked caller hands them.
@@ -355,6 +380,10 @@ CALLS = {
     grouped_rows: {"setting": S, "step": 1.0, "z": [1.0], "fractions": [1.0], "bulk": "isotropic"},
     is_odd: {"sigma": S.activation},
     require_stepped: {"setting": S},
+    predicted_losses: {"setting": SIGNS, "test_size": 20},
+    scaled_output_shift: {"setting": SIGNS},
+    PredictedLosses.deviation: {"self": PREDICTED, "name": "test"},
+    PredictedLosses.interval: {"self": PREDICTED, "name": "test", "level": 0.9},
     spike_map: {"setting": SIGNS, "step": 1.0},
     spike_strength: {"setting": S, "step": 1.0},
     stepped_features: {"setting": SIGNS, "step": 1.0, "bulk": "isotropic"},
@@ -381,6 +410,7 @@ CALLS = {
     one_step: {"setting": SIGNS, "count": 1, "finite_d": True, "leverage": False},
     nearest_setting: {"setting": S},
     readout_nodes: {"count": 3},
+    step_regimes: {"setting": S},
     stepped_vocabulary: {"setting": SIGNS, "step": 1.0, "count": 2},
     measured_outliers: {"F": F, "kappa": X[:, 0], "count": 2, "level": 2},
     feature_outliers: {
@@ -401,6 +431,8 @@ CALLS = {
     TwoIndexTarget.coefficients: {"self": PLANE.target, "order": 2},
     TwoIndexTarget.label_samples: {"self": PLANE.target},
     TwoIndexTarget.require_centred: {"self": PLANE.target},
+    ex.signature_explorer: {"portrait": PORTRAIT, "title": "T", "caption": "", "initial": 0.0},
+    step_portrait: {"setting": PATH, "rng": RNG, "edges": [-5, 0, 5], "repeats": 2, "test_size": 200},
     learned_profile: {"setting": S, "rng": RNG, "edges": [-5, 0, 5], "repeats": 2, "test_size": 200},
     ridge_path: {"F": F, "y": Y, "ridges": 0.1},
     streamed_ridge_path: {"blocks": lambda: [(F, Y)], "ridges": 0.1},
@@ -447,12 +479,21 @@ CALLS = {
     stieltjes: {"z": [0.5 + 1j], "phi": 0.5, "psi": 0.4} | POWERS,
     SpikedModel: {"activation": S.activation, "spikes": [1.0], "fractions": [1.0], "target": S.target},
     solve_spiked: {"model": SPIKED, "d": 4, "tolerance": 1e-6} | RATIOS,
+    gordon_losses: {"model": ONE_SPIKE, "phi": 0.5, "psi": 0.7, "ridge": 0.1},
+    gordon_saddle: {"model": ONE_SPIKE, "phi": 0.5, "psi": 0.7, "ridge": 0.1},
+    gordon_value: {"model": ONE_SPIKE, "phi": 0.5, "psi": 0.7, "ridge": 0.1, "at": SADDLE},
+    span_floor: {"model": SPIKED},
     free_losses: {"model": SPIKED, "alignment": 0.5, "strength": 1.0, "d": 4, "leverage": False} | RATIOS,
     simulate_model: {
         "model": SPIKED, "n": 6, "d": 4, "N": 5, "ridge": 0.1, "rng": RNG, "repeats": 2, "test_size": 8,
     },
     spiked_losses: {"model": SPIKED, "d": 4, "tolerance": 1e-6} | RATIOS,
+    loss_scatter: {"model": SPIKED, "n": 12, "d": 4, "N": 6, "ridge": 0.1},
+    shared_error: {"model": SPIKED, "n": 12, "d": 4, "N": 6, "ridge": 0.1, "shared": 0.5},
     kappa_table: {"model": SPIKED, "grid": GRID},
+    replica_energy: {"table": SPIKED.table, "variables": np.ones(15)} | RATIOS,
+    replica_gradient: {"table": SPIKED.table, "variables": np.ones(15)} | RATIOS,
+    replica_variables: {"solution": solve_spiked(SPIKED, **RATIOS), "phi": 0.5, "psi": 0.4},
     shared_features: {"setting": AT_0},
     shared_model: {"setting": AT_0},
     isotropic_covariance: {"groups": 2},
@@ -486,6 +527,8 @@ CALLS = {
     LabelMoments.direction_power: {"self": label_moments(S.target, 0.2), "phi": 0.5},
     gradient_of: {"setting": S},
     second_direction: {"setting": S},
+    SecondGradient.chance: {"self": SecondGradient(0.1, 0.1, 1.0), "samples": 10},
+    second_gradient: {"setting": S.replace(output="scaled"), "order": 1, "batch": "same"},
     spike_constant: {"setting": S},
     measured_spike_constant: {"network": STEPPED, "X": X, "widened": False},
     gauss_legendre: {"count": 5},

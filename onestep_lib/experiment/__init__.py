@@ -21,6 +21,7 @@ from onestep_lib.experiment.measured import (
     spike_error,
 )
 from onestep_lib.experiment.network import Network, feature_matrix, initial_network
+from onestep_lib.experiment.portraits import Portrait, step_portrait
 from onestep_lib.experiment.profiles import Profile, learned_profile, plane_profile
 from onestep_lib.experiment.ridge import (
     RidgePath,
@@ -61,6 +62,7 @@ __all__ = [
     "SAMPLERS",
     "Cost",
     "Network",
+    "Portrait",
     "Profile",
     "RidgePath",
     "SteppedNetwork",
@@ -105,6 +107,7 @@ __all__ = [
     "spike_error",
     "spike_features",
     "step_flops",
+    "step_portrait",
     "streamed_ridge_path",
     "take_steps",
     "target_directions",

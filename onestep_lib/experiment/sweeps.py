@@ -1,18 +1,20 @@
-r"""Long simulations whose results are stored: the one-curve table, two batch sizes, where the theory stops.
+r"""Long simulations whose results are stored: one curve, two batch sizes, beyond the theory, three sizes.
 
 .. code-block:: console
 
    python -m onestep_lib.experiment.sweeps one-curve onestep_lib/datasets/one_curve.json
    python -m onestep_lib.experiment.sweeps two-batches onestep_lib/datasets/two_batches.json
    python -m onestep_lib.experiment.sweeps beyond onestep_lib/datasets/beyond.json
+   python -m onestep_lib.experiment.sweeps three-sizes onestep_lib/datasets/three_sizes.json
 
 simulate the true network (`onestep_lib.simulate`) at step 0 and over the step sizes of a case's
-``exponents``, :math:`\log\eta/\log n`, for every case of `ONE_CURVE` and `TWO_BATCHES` (what the theory
-covers; in the second the gradient's batch has from a fifth to ten times the samples of the ridge batch) and
-`BEYOND` (inputs that are not Gaussian, one batch used twice, several steps), and write means and standard
-errors. A case runs in chunks of ten repeats; finished chunks are kept in `onestep_lib.cache_folder`, so that
-a killed run goes on where it stopped, as long as the library was not edited. Chunk k of a case draws from
-``numpy.random.default_rng([seed, k])`` and can be repeated alone (`sweep_chunk`).
+``exponents``, :math:`\log\eta/\log n`, for every case of `ONE_CURVE`, `THREE_SIZES` and `TWO_BATCHES` (what
+the theory covers; in the last the gradient's batch has from a fifth to ten times the samples of the ridge
+batch) and `BEYOND` (inputs that are not Gaussian, one batch used twice, several steps), and write means and
+standard errors. A case runs in chunks of ten repeats; finished chunks are kept in
+`onestep_lib.cache_folder`, so that a killed run goes on where it stopped, as long as the library was not
+edited. Chunk k of a case draws from ``numpy.random.default_rng([seed, k])`` and can be repeated alone
+(`sweep_chunk`).
 
 Changes are differences to step 0 repeat by repeat, which share their draws. The theory beside a case of
 `BEYOND` is that of `onestep_lib.large_step.one_curve.nearest_setting`.
@@ -53,6 +55,7 @@ __all__ = [
     "CHUNK",
     "ONE_CURVE",
     "SWEEPS",
+    "THREE_SIZES",
     "TWO_BATCHES",
     "stored_table",
     "sweep_chunk",
@@ -133,7 +136,15 @@ BEYOND: dict[str, dict[str, Any]] = {
     "four steps": {**_BESIDE, "updates": 4, "seed": 31},
 }
 """The cases beside the theory: one assumption is given up in each."""
-SWEEPS = {"one-curve": ONE_CURVE, "two-batches": TWO_BATCHES, "beyond": BEYOND}
+_EVERY = tuple(round(0.1 * k, 1) for k in range(9))
+_EIGHTFOLD = {**_SOFTPLUS, "ridge": 0.1, "exponents": _EVERY}
+THREE_SIZES: dict[str, dict[str, Any]] = {
+    "d = 50": {**_EIGHTFOLD, "n": 400, "d": 50, "N": 100, "repeats": 400, "seed": 71},
+    "d = 150": {**_EIGHTFOLD, "n": 1200, "d": 150, "N": 300, "repeats": 120, "seed": 72},
+    "d = 450": {**_EIGHTFOLD, "n": 3600, "d": 450, "N": 900, "repeats": 30, "seed": 73},
+}
+"""The cases of the book's one curve: one setting at three sizes (n = 8d, N = 2d), steps from 0 to n^0.8."""
+SWEEPS = {"one-curve": ONE_CURVE, "two-batches": TWO_BATCHES, "beyond": BEYOND, "three-sizes": THREE_SIZES}
 """The sweeps by name."""
 
 
@@ -221,7 +232,7 @@ def stored_table(sweep: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    sweep : {"one-curve", "two-batches", "beyond"}
+    sweep : {"one-curve", "two-batches", "beyond", "three-sizes"}
 
     Examples
     --------

@@ -21,6 +21,7 @@ from onestep_lib.figures.plotting import (
     use_style,
 )
 from onestep_lib.figures.series import Bars, Dots, HLine, Line, VLine
+from onestep_lib.figures.signature import signature_explorer
 from onestep_lib.figures.sliders import Slider, tabulate
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "picture",
     "pipeline_drawing",
     "shared_direction_drawing",
+    "signature_explorer",
     "tabulate",
     "theory_and_simulation",
     "use_style",

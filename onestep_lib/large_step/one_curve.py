@@ -33,6 +33,7 @@ readout_nodes        the quadrature over the readout
 stepped_vocabulary   the spiked random features of one step size
 one_step             losses of a Setting at every step size
 nearest_setting      what the theory covers that is nearest to any setting
+step_regimes         what a step size does, in words
 """
 
 from __future__ import annotations
@@ -52,12 +53,15 @@ from onestep_lib.large_step.stepped_model import (
 )
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.gradient import Gradient, gradient_of
+from onestep_lib.small_step.spikes import spike_level
+from onestep_lib.small_step.weights import weight_spectrum
 from onestep_lib.spiked_features.model import SpikedModel
 
 __all__ = [
     "nearest_setting",
     "one_step",
     "readout_nodes",
+    "step_regimes",
     "stepped_vocabulary",
 ]
 
@@ -239,3 +243,48 @@ def nearest_setting(setting: Setting) -> Setting:
     return setting.replace(
         inputs="gaussian", fresh=True, updates=1, step=setting.total_steps, rows=rows, shared=0.0
     )
+
+
+_COUNTED = ("1 spike", "2 spikes", "3 spikes or more")
+
+
+def step_regimes(setting: Setting) -> np.ndarray:
+    r"""Return what each step size does, in words, shape ``setting.steps.shape``.
+
+    Below the threshold at which the weights have an outlier
+    (:func:`onestep_lib.small_step.weights.weight_spectrum`) these are random features; then the staircase,
+    with as many spikes as :func:`onestep_lib.small_step.spikes.spike_level` counts at
+    :math:`\alpha=\log\eta/\log n`; from :math:`\alpha=1/2` on the giant step. The borders are those of the
+    limit: no loss jumps there.
+
+    Parameters
+    ----------
+    setting : Setting
+
+    Examples
+    --------
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.large_step import step_regimes
+    >>> for name in step_regimes(Setting(n=10_000, d=5_000, N=5_000, step=[0.1, 5, 12, 30, 100])):
+    ...     print(name)
+    random features
+    staircase, 1 spike
+    staircase, 2 spikes
+    staircase, 3 spikes or more
+    giant step
+    """
+    check_instance("setting", setting, Setting)
+    threshold, n = weight_spectrum(setting).threshold, setting.n
+    names = [_regime(step, threshold, n) for step in setting.steps.ravel().tolist()]
+    return np.array(names).reshape(setting.steps.shape)
+
+
+def _regime(step: float, threshold: float, n: int) -> str:
+    # A power of n may round to either side of a border; at the border itself the larger step's name holds.
+    exponent = float(np.log(step) / np.log(n)) + 1e-12 if step else -np.inf
+    if exponent >= 0.5:
+        return "giant step"
+    if step < threshold:
+        return "random features"
+    level = spike_level(max(0.0, exponent))
+    return f"staircase, {_COUNTED[min(level, len(_COUNTED)) - 1]}"

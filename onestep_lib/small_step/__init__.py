@@ -20,6 +20,7 @@ from onestep_lib.small_step.gradient import (
     seen_directions,
 )
 from onestep_lib.small_step.outliers import Outliers, feature_outliers
+from onestep_lib.small_step.second_step import SecondGradient, second_gradient
 from onestep_lib.small_step.spiked_noise import OneSpike, noise_resolvents, one_spike
 from onestep_lib.small_step.spikes import (
     power_basis,
@@ -48,6 +49,7 @@ __all__ = [
     "OneSpike",
     "Outliers",
     "SecondDirection",
+    "SecondGradient",
     "Spike",
     "WeightSpectrum",
     "bilinear_form",
@@ -66,6 +68,7 @@ __all__ = [
     "power_basis",
     "sample_side",
     "second_direction",
+    "second_gradient",
     "seen_directions",
     "spike_constant",
     "spike_level",

@@ -57,9 +57,7 @@ def mean_part(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> MeanPart
     means = table.features.means
     power = table.features.fractions @ (means.mu0**2 + means.mu1**2 + means.mu2_sq)
     weak = WEAK * np.sqrt(mass @ power)
-    coefficients, half_inverse = _least_squares(
-        table.columns, table.labels.h0, mass, known.matrix, pull, weak
-    )
+    coefficients, half_inverse = least_squares(table.columns, table.labels.h0, mass, known.matrix, pull, weak)
     upsilon = inverse @ (coefficients[G : 2 * G] - K_vt @ m_hat)
     m = K_vt.T @ upsilon + K_tt @ m_hat
     return MeanPart(coefficients, coefficients @ table.columns, upsilon, m_hat, m, inverse, half_inverse)
@@ -92,7 +90,7 @@ def _mean_penalty(table: SpikedTable, ratios: Ratios, point: FixedPoint | Sweep)
     return _MeanPenalty(matrix, inverse, K_vt, K_tt)
 
 
-def _least_squares(
+def least_squares(
     columns: np.ndarray,
     values: np.ndarray,
     mass: np.ndarray,

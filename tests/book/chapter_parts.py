@@ -1,6 +1,6 @@
 """A chapter's notebook as a row of parts in reading order: headings, prose, equations, questions, code.
 
-What stands in a solution or behind a click (hints, solutions, reasons of a question) is marked as folded.
+What stands in a self-check, a solution or behind a click (hints, reasons) is marked as folded.
 """
 
 import re
@@ -69,7 +69,7 @@ class Part:
     def is_look(self) -> bool:
         """True for what one looks at: figure, drawing, explorer, table."""
         shown = self.kind == "code" and not self.tags & {"remove-cell", "remove-output", "hide-output"}
-        drawn = bool(self.mystnb) or re.search(r"\bExplorer\(|\blive\(|\bpicture\(", self.text)
+        drawn = bool(self.mystnb) or re.search(r"\b(?:\w+_e|E)xplorer\(|\blive\(|\bpicture\(", self.text)
         return not self.folded and (self.kind == "table" or bool(shown and drawn))
 
     @property
@@ -158,7 +158,9 @@ def directive_parts(token: Token) -> Iterator[Part]:
         first = " ".join([argument, *body[: marks[0]]])
         answers = [line[5:] for line in body if re.match(r"[-*] \[", line)]
         for line in [first, *answers]:
-            yield from markdown_parts(line)
+            asked = markdown_parts(line)
+            # A self-check is an exercise: its words are not those of the chapter.
+            yield from fold(asked) if name == "selfcheck" else asked
         yield from fold(markdown_parts("\n".join(line.strip() for line in body if line.startswith("  "))))
     elif folded:
         yield from fold(markdown_parts("\n".join(body)))

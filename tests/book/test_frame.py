@@ -45,7 +45,8 @@ MISSPELLED = {
 NO_THEORY = {
     "batches", "cache", "convergence", "costs", "drawings", "explorer", "feature_maps", "initialisation",
     "inputs", "kernel", "look",
-    "network", "plotting", "schedules", "series", "settings", "simulation", "sliders", "svg", "sweeps",
+    "network", "plotting", "portraits", "schedules", "series", "settings", "signature", "simulation",
+    "sliders", "svg", "sweeps",
     # Parts of `losses`, whose deviations are theirs.
     "inner_average", "mean_part", "model", "second_moments",
 }  # fmt: skip

@@ -9,6 +9,7 @@ predict      questions that the reader answers before the page does
 formulas     room for formulas that are not set yet, written by pages
 icons        the icons in use, cut from the theme's fonts
 map          the map of the book and the reading paths
+companion    what the sources say, line by line, with its place, function and test
 teaching     each chapter as a lesson of 45 and of 90 minutes
 search       which page a word finds first
 lost         the page for addresses that lead nowhere
@@ -23,6 +24,7 @@ from sphinx.application import Sphinx
 
 from . import (
     cache,
+    companion,
     docstrings,
     icons,
     lost,
@@ -48,6 +50,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
         docstrings,
         reference,
         map,
+        companion,
         teaching,
         search,
         offline,

@@ -1,0 +1,114 @@
+"""One network of finite size: predicted means and intervals against single simulated networks."""
+
+import json
+from importlib import resources
+
+import numpy as np
+import pytest
+from experiments import single_networks
+
+from onestep_lib import Setting, simulate
+from onestep_lib.large_step import SCATTER_SOURCES, predicted_losses, scaled_output_shift
+from onestep_lib.settings import LOSSES
+
+SMALL = Setting(
+    n=500, d=200, N=100, activation="tanh", target="sin", noise=0.1, rows="spherical", readout="signs",
+    step=30, ridge=0.002,
+)  # fmt: skip
+STORED = json.loads(resources.files("onestep_lib").joinpath("datasets/single_networks.json").read_text())
+
+
+def test_single_networks_fall_into_their_intervals(deviation):
+    networks, means, deviations = (
+        np.array([row[key] for row in STORED]) for key in ("networks", "means", "deviations")
+    )
+    z = (networks - means[:, None]) / deviations[:, None]
+    inside = np.mean(np.abs(z) < 1.96, axis=(0, 1))
+    print("inside:", inside, "of the first networks:", np.mean(np.abs(z[:, 0]) < 1.96, axis=0))
+    # 400 networks: one standard error of the share is 1.1 per cent.
+    assert np.all(np.abs(inside - 0.95) < 0.03)
+    assert np.all(np.abs(np.mean(np.abs(z[:, 0]) < 1.96, axis=0) - 0.95) <= 0.03 + 1e-9)
+    assert np.all(np.abs(np.sqrt(np.mean(z**2, axis=(0, 1))) - 1) < 0.1)
+    # Neither high nor low on average.
+    assert np.all(np.abs(z.mean(axis=(0, 1))) < 0.15)
+    deviation(
+        "finite_size.predicted_losses", "400 single networks", networks, means[:, None], deviations[:, None]
+    )
+
+
+@pytest.mark.parametrize("k", [3, 71, 140])
+def test_stored_networks_are_drawn_afresh(k):
+    found, row = single_networks.entry(k), STORED[k]
+    for key, value in found.items():
+        if key in ("networks", "means", "deviations"):
+            np.testing.assert_allclose(value, row[key], rtol=1e-6)
+        else:
+            assert np.all(np.asarray(value) == np.asarray(row[key]))
+
+
+@pytest.mark.parametrize("output", ["centred", "scaled"])
+def test_mean_and_scatter_of_the_size_that_was_asked_for(output, deviation):
+    setting, repeats = SMALL.replace(output=output), 300
+    predicted = predicted_losses(setting, test_size=1000)
+    draws = simulate(setting, np.random.default_rng(4), repeats, test_size=1000).draws
+    for k, name in enumerate(LOSSES):
+        spread = draws[:, k].std(ddof=1)
+        z = (draws[:, k].mean() - predicted.losses[name][0]) / (spread / np.sqrt(repeats))
+        print(output, name, f"z = {z:.2f}, spread {spread / predicted.deviation(name):.3f} of the predicted")
+        assert abs(z) < 3
+        assert abs(spread / predicted.deviation(name) - 1) < 0.13
+        deviation("finite_size.predicted_losses", f"mean of 300, {output}", z, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rate"),
+    [({}, 0.5), ({}, 3), ({"activation": "relu", "target": (0, 1, 0.5), "ridge": 0.05}, 1), ({"N": 100}, 1)],
+)
+def test_a_scaled_output_against_a_centred_one(changes, rate, deviation):
+    setting = SMALL.replace(N=50).replace(**changes)
+    setting = setting.replace(step=rate * setting.N**0.5)
+    both = [
+        simulate(setting.replace(output=kind), np.random.default_rng(5), 150, test_size=500).draws
+        for kind in ("scaled", "centred")
+    ]
+    change = both[0] - both[1]
+    mean, error = change.mean(axis=0), change.std(axis=0, ddof=1) / np.sqrt(150)
+    shift = scaled_output_shift(setting)
+    expected = np.array([shift.train, shift.test, shift.objective])
+    print(changes, rate, mean, expected, (mean - expected) / error)
+    # Of the next order in 1/N.
+    assert np.all(np.abs(mean - expected) < 3 * error + 4 / setting.N * np.abs(expected))
+    deviation("finite_size.scaled_output_shift", f"pairs, rate {rate}", mean, expected, error)
+
+
+def test_each_die_does_what_it_should():
+    base = predicted_losses(SMALL)
+    assert base.variances.shape == (len(SCATTER_SOURCES), 3)
+    quadrupled = predicted_losses(SMALL.replace(n=2000, d=800, N=400, step=60), test_size=8000)
+    np.testing.assert_allclose(base.variances[:3] / quadrupled.variances[:3], 4, rtol=0.25)
+    larger_batch = predicted_losses(SMALL.replace(n_0=2000))
+    assert np.all(larger_batch.variances[0] < 0.4 * base.variances[0])
+    measured = predicted_losses(SMALL, test_size=20_000)
+    np.testing.assert_allclose(measured.variances[3, 1] * 10, base.variances[3, 1])
+    np.testing.assert_allclose(measured.variances[:3], base.variances[:3])
+    # Without a step the batch of the gradient does not matter.
+    assert np.all(predicted_losses(SMALL.replace(step=0)).variances[0] < 1e-12)
+
+
+def test_a_wide_network_needs_no_shift():
+    shifts = [scaled_output_shift(SMALL.replace(N=N, step=2 * N**0.5)).test for N in (100, 1000, 10_000)]
+    assert abs(shifts[1]) < 0.3 * abs(shifts[0])
+    assert abs(shifts[2]) < 0.3 * abs(shifts[1])
+
+
+def test_what_it_does_not_cover_is_refused():
+    for changes, message in (
+        ({"readout": "gaussian"}, "readout must be 'signs' or a vocabulary"),
+        ({"step": [1, 2]}, "step and ridge must be one number each"),
+        ({"target": (0.3, 1)}, "target must"),
+        ({"inputs": "student"}, "inputs must be"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            predicted_losses(SMALL.replace(**changes))
+    with pytest.raises(ValueError, match="level must lie in"):
+        predicted_losses(SMALL).interval("test", 1.0)
