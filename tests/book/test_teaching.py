@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import test_frame_chapters as frame
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
@@ -113,6 +114,23 @@ def test_a_plan_follows_the_order_of_its_chapter(stem):
 
 def is_at(heading: str, place: str) -> bool:
     return heading == place or (place != "" and heading.startswith(f"{place}."))
+
+
+ACTIVITIES = sorted(BOOK.glob("activity-*.ipynb"))
+
+
+@pytest.mark.parametrize("path", ACTIVITIES, ids=lambda path: path.stem)
+def test_an_activity_is_stored_like_a_chapter(path):
+    frame.test_the_first_code_cell_installs_the_library_in_colab(path)
+    frame.test_only_compared_text_is_stored(path)
+    frame.test_some_numbers_are_compared(path)
+    frame.test_formulas_use_no_macro_of_their_own(path)
+    frame.test_chapters_do_not_touch_the_path_or_global_seeds(path)
+    frame.test_labels_are_unique_in_the_book(path)
+    figures = [cell for cell in frame.cells(path, "code") if "mystnb" in cell["metadata"]]
+    assert figures
+    assert all(cell["metadata"]["mystnb"]["image"]["alt"] for cell in figures)
+    assert any("asserts" in frame.tags(cell) for cell in frame.cells(path, "code"))
 
 
 def test_a_section_that_is_not_there_is_refused_by_name():

@@ -4,8 +4,8 @@
     ```
 
 draws `book/teaching.yml` as one section for each chapter that has a notebook. Everything that a lesson names
-becomes a link: a label by Sphinx's own roles, a section by its address; what is gone is a warning, which stops
-the build.
+becomes a link: a label by Sphinx's own roles, a section by its address. What is gone is a warning, which
+stops the build.
 """
 
 import json
