@@ -55,7 +55,9 @@ def is_kept(cache: JupyterCacheAbstract, path: Path) -> bool:
 def run(path: Path, timeout: int) -> tuple[Path, ExecutionResult]:
     """Run one notebook in its own folder, as Sphinx would."""
     notebook = nbformat.read(path, as_version=4)
-    return path, single_nb_execution(notebook, cwd=str(path.parent), timeout=timeout, allow_errors=False)
+    options = {"cwd": str(path.parent), "timeout": timeout, "allow_errors": False}
+    # A kernel's start would otherwise warn, in the middle of the progress bar, that it speaks over TCP.
+    return path, single_nb_execution(notebook, **options, extra_arguments=["--log-level=ERROR"])
 
 
 def keep(cache: JupyterCacheAbstract, path: Path, result: ExecutionResult) -> None:

@@ -36,7 +36,10 @@ def test_a_row_says_what_and_where(source, row):
     ("row", "message"),
     [
         ({"said": "a", "place": ["x"], "test": ["test_hermite.py::test_that_is_gone"]}, "not there"),
-        ({"said": "a", "place": ["x"], "test": ["gone.py::test_orthogonality_in_exact_integers"]}, "not there"),
+        (
+            {"said": "a", "place": ["x"], "test": ["gone.py::test_orthogonality_in_exact_integers"]},
+            "not there",
+        ),
         ({"said": "a"}, "needs"),
         ({"place": ["x"]}, "needs"),
         ({"said": "a", "place": ["x"], "tests": []}, "no other field"),
@@ -51,7 +54,7 @@ def test_the_talk_s_references_are_in_the_bibliography_and_cited():
     entries = (BOOK / "references.bib").read_text("utf-8")
     pages = "".join(p.read_text("utf-8") for p in BOOK.iterdir() if p.suffix in {".ipynb", ".md"})
     keys = (
-        "abbe2022merged", "abbe2021staircase", "adlam2020neural", "ba2022high", "berthier2024learning",
+        "abbe2022merged", "abbe2021staircase", "adlam2020neural", "ba2022high", "berthier2023learning",
         "bombari2023beyond", "bombari2023stability", "cheng2013spectrum", "clarte2023double",
         "cui2024asymptotics", "damian2022neural", "dandi2023two", "elkaroui2010spectrum", "fan2019spectral",
         "gerace2020generalisation", "ghorbani2021linearized", "goldt2022gaussian", "goldt2020modeling",

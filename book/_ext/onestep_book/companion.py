@@ -53,7 +53,8 @@ def text_of(row: dict, source: Path) -> str:
     lines = [" · ".join(where)] if where else []
     lines += [row["note"].strip()] if "note" in row else []
     said = " ".join(row["said"].split())
-    return said + "\n" + "\n\n".join(f"{': ' if not i else '  '}{line}" for i, line in enumerate(lines)) + "\n"
+    marks = [": ", *["  "] * (len(lines) - 1)]
+    return said + "\n" + "\n\n".join(mark + line for mark, line in zip(marks, lines, strict=True)) + "\n"
 
 
 def place_of(place: str) -> str:
