@@ -72,6 +72,12 @@ def shown(label: str) -> str:
     return f"{{ref}}`{'vote' if label.startswith('predict-') else 'explorer'} <{label}>`"
 
 
+def misconceptions(book: Path) -> dict[str, str]:
+    """The sentences that sound right, by label; their formulas stay formulas in a link."""
+    text = (book / "misconceptions.md").read_text("utf-8")
+    return dict(re.findall(r"^\((mis-\S+)\)=\n+#+ (.+)$", text, re.MULTILINE))
+
+
 def plan_row(row: dict, stem: str, titles: list[str]) -> str:
     name, address = section_of(row["at"], titles)
     times = " | ".join(str(minutes or "–") for minutes in row["min"])
@@ -79,7 +85,7 @@ def plan_row(row: dict, stem: str, titles: list[str]) -> str:
     return f"| {times} | {', '.join(about)} | {row['do']} |"
 
 
-def lesson_text(lesson: dict, chapter: Chapter, titles: list[str]) -> str:
+def lesson_text(lesson: dict, chapter: Chapter, titles: list[str], wrong: dict[str, str]) -> str:
     """One lesson as Markdown, without its heading."""
     plan = [plan_row(row, chapter.stem, titles) for row in lesson["plan"]]
     totals = [f"**{sum(row['min'][k] for row in lesson['plan'])}**" for k in range(len(LENGTHS))]
@@ -93,7 +99,7 @@ def lesson_text(lesson: dict, chapter: Chapter, titles: list[str]) -> str:
         "**Board.**",
         "\n".join(f"{k}. {line}" for k, line in enumerate(lesson["board"], 1)),
         "**Common errors.**",
-        "\n".join(f"- {{ref}}`{error['is']}`: {error['say']}" for error in lesson["errors"]),
+        "\n".join(f"- [{wrong[error['is']]}]({error['is']}): {error['say']}" for error in lesson["errors"]),
         "**At home.** " + ", ".join(map(shown, lesson["home"])) + ".",
     ]  # fmt: skip
     return "\n\n".join(blocks)
@@ -105,7 +111,7 @@ class Teaching(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         book = Path(self.env.srcdir) / "book"
         known = {chapter.stem: chapter for chapter in chapters(book) if chapter.stem}
-        for file in [book / TABLE, *(book / f"{stem}.ipynb" for stem in known)]:
+        for file in [book / TABLE, book / "misconceptions.md", *(book / f"{stem}.ipynb" for stem in known)]:
             self.env.note_dependency(str(file))
         try:
             return [
@@ -120,7 +126,8 @@ class Teaching(SphinxDirective):
         name = f"teaching-{chapter.number:02d}"
         block = nodes.section(ids=[name], names=[name])
         block += nodes.title("", f"{chapter.number}. {chapter.title}")
-        text = lesson_text(lesson, chapter, headings(book / f"{chapter.stem}.ipynb"))
+        titles = headings(book / f"{chapter.stem}.ipynb")
+        text = lesson_text(lesson, chapter, titles, misconceptions(book))
         self.state.nested_parse(
             StringList(text.splitlines(), source=str(book / TABLE)), self.content_offset, block
         )
