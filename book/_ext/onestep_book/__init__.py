@@ -10,6 +10,7 @@ formulas     room for formulas that are not set yet, written by pages
 icons        the icons in use, cut from the theme's fonts
 map          the map of the book and the reading paths
 companion    what the sources say, line by line, with its place, function and test
+teaching     each chapter as a lesson of 45 and of 90 minutes
 search       which page a word finds first
 lost         the page for addresses that lead nowhere
 notebooks    notebooks for JupyterLab, Binder and Colab, made from the pages
@@ -36,6 +37,7 @@ from . import (
     reference,
     repository,
     search,
+    teaching,
 )
 
 
@@ -49,6 +51,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
         reference,
         map,
         companion,
+        teaching,
         search,
         offline,
         repository,

@@ -24,7 +24,7 @@ from sphinx.application import Sphinx
 
 FOLDER = "_notebooks"  # beside the pages
 COPIES = "book/notebooks"  # in the repository
-CHAPTER = re.compile(r"book/((?:\d\d|appendix)-[\w-]+)")
+CHAPTER = re.compile(r"book/((?:\d\d|appendix|activity)-[\w-]+)")
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -356,7 +356,7 @@ class Markdown:
         target = node.get("refuri", "")
         if re.match(r"https?:", target):
             return target
-        stem = re.match(r"((?:\d\d|appendix)-[\w-]+)\.html", target)
+        stem = re.match(r"((?:\d\d|appendix|activity)-[\w-]+)\.html", target)
         source = stem and self.env.doc2path(f"book/{stem[1]}")
         return f"{stem[1]}.ipynb" if stem and source.endswith(".ipynb") else ""
 
