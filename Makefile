@@ -1,6 +1,6 @@
 # One Gradient Step. `make help` lists the targets. Needs Python 3.11 or newer (with venv) and make.
 .DEFAULT_GOAL := help
-.PHONY: help book test check bench deviations lint format refresh notebooks slides serve address lock clean
+.PHONY: help book test check bench deviations lint format refresh notebooks slides assignments grade serve address lock clean
 
 # The first interpreter that is new enough, the tested version first; override with `make PYTHON=...`.
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell \
@@ -19,7 +19,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 # The lock holds for the Python it was made on; elsewhere the ranges of the requirements decide.
 INSTALL = $(BIN)/python book/_tools/install.py
@@ -40,7 +40,11 @@ $(VENV)/book: $(VENV)/made requirements.txt requirements.lock requirements.hashe
 	$(INSTALL) requirements.txt
 	@touch $@
 
-$(VENV)/test: $(VENV)/book requirements-test.txt requirements-test.hashes
+$(VENV)/grading: $(VENV)/book requirements-grading.txt requirements-grading.hashes
+	$(INSTALL) requirements-grading.txt
+	@touch $@
+
+$(VENV)/test: $(VENV)/book requirements-test.txt requirements-grading.txt requirements-test.hashes
 	$(INSTALL) requirements-test.txt
 	@touch $@
 
@@ -74,6 +78,15 @@ refresh: $(VENV)/test ## run all chapters and store the outputs that tests compa
 
 notebooks: book ## copy what the build made for JupyterLab, Binder and Colab to book/notebooks/
 	$(BIN)/python -m book._tools.notebooks
+
+# A seed reaches the tool as it was typed, like an address.
+unexport SEED
+assignments: export ONESTEP_SEED := $(value SEED)
+assignments: $(VENV)/grading ## make the assignments; make assignments SEED=<secret> draws a variant of your own
+	$(BIN)/python -m book._tools.assignments
+
+grade: $(VENV)/grading ## grade a class: make grade COURSE=<folder> ASSIGNMENT=<name> SUBMISSIONS=<folder>
+	$(BIN)/python -m book._tools.grading "$(COURSE)" "$(ASSIGNMENT)" "$(SUBMISSIONS)"
 
 slides: $(VENV)/test ## slides of the chapters, in _build/slides/
 	$(BIN)/python -m book._tools.slides

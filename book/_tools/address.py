@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OWNER = r"(?=.{1,39}/)[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
 NAME = r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,100}(?<!\.git)(?<!\.wiki)"
 COPIES = ("_config.yml", "CITATION.cff", "README.md", "CONTRIBUTING.md", "book/**/*.md")
-COPIES += ("book/*.ipynb", "book/notebooks/*.ipynb")
+COPIES += ("book/*.ipynb", "book/notebooks/*.ipynb", "book/assignments/*.ipynb", "book/coursework/*.ipynb")
 
 
 def configured(root: Path = ROOT) -> str:

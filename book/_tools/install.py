@@ -5,8 +5,8 @@
 
 The lock names the Python it was made on in its first line; on another version the ranges of the
 requirements decide, as they do when ONESTEP_UNPINNED is set (the monthly run). Under the lock nothing is
-installed whose SHA-256 does not stand in requirements.hashes (or requirements-test.hashes), which hold the
-lock's versions with the hashes of all their files, for every platform.
+installed whose SHA-256 does not stand in the file of hashes beside the requirements, which holds the lock's
+versions with the hashes of all their files, for every platform.
 """
 
 import os
@@ -58,7 +58,7 @@ def write_lock() -> None:
         check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
     LOCK.write_text(f"# Versions tested on {HERE} (Linux); made by `make lock`.\n{frozen}", "utf-8")
-    for name in ("requirements", "requirements-test"):
+    for name in ("requirements", "requirements-grading", "requirements-test"):
         subprocess.run(
             [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes",
              "--python-version", HERE.removeprefix("Python "), "--no-emit-package", "onestep-lib",

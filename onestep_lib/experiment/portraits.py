@@ -39,7 +39,7 @@ class Portrait:
     ----------
     setting : Setting
     regimes : ndarray of str, shape (S,)
-        Names from `onestep_lib.large_step.step_regimes`.
+        Names from `onestep_lib.large_step.one_curve.step_regimes`.
     weights : ndarray, shape (S, min(N, d))
         Singular values of the stepped weights of one draw, the largest first.
     features : ndarray, shape (S, min(n, N))

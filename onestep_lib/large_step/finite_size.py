@@ -72,7 +72,7 @@ from onestep_lib.spiked_features.scatter import Problem, loss_scatter
 __all__ = ["SCATTER_SOURCES", "PredictedLosses", "predicted_losses", "scaled_output_shift"]
 
 SCATTER_SOURCES = ("step", "samples", "rows", "test inputs")
-"""What one draw of an experiment consists of, in the order of `PredictedLosses.variances`."""
+"""What one draw of an experiment consists of, in the order of the variances of `PredictedLosses`."""
 _MOST_GROUPS = 6
 _TOLERANCE = 1e-8
 # The theory is sampled at this many standard deviations of the batch's numbers, on both sides.

@@ -25,7 +25,7 @@ rows, an N x d matrix W with entries of variance 1/d, leaves two traces of March
    \Omega L\,t_a^2+(\Omega+L-L/\psi)\,t_a-1/\psi=0,\qquad t_s=\frac{1/\psi-\Omega t_a}L .
 
 The gradient of :math:`\Phi` vanishes at the solution of :mod:`onestep_lib.spiked_features.losses`, and its
-value there is the objective. (After Cui et al., arXiv 2402.04980, who take this route; derived in the
+value there is the objective. (After Cui et al., arXiv 2402.04980, who take this route; sketched in the
 replica primer of the appendix. Nothing of it is proved.)
 
 Functions

@@ -42,7 +42,17 @@ SUITES = {
     },
     "check": {
         "slow": (*PYTEST, "tests", "-m", "slow or reference", *BY_PAGE, "--ignore=tests/book/lab"),
-        "chapters": (*NBVAL, "book", "--ignore=book/notebooks", "-n", "2", "--dist", "loadfile"),
+        "chapters": (
+            *NBVAL,
+            "book",
+            "--ignore=book/notebooks",
+            "--ignore=book/assignments",
+            "--ignore=book/coursework",
+            "-n",
+            "2",
+            "--dist",
+            "loadfile",
+        ),
         "lab": (*PYTEST, "tests/book/lab", "-s"),
     },
 }

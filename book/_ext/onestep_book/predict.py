@@ -54,11 +54,11 @@ class Question(nodes.General, nodes.Element):
     """The whole block; `number` and `tolerance` where a number is asked for."""
 
 
-class Legend(nodes.General, nodes.Element):
+class Legend(nodes.General, nodes.TextElement):
     """The heading and the question."""
 
 
-class Choice(nodes.General, nodes.Element):
+class Choice(nodes.General, nodes.TextElement):
     """One answer with its radio button."""
 
 
@@ -127,7 +127,7 @@ class Predict(SphinxDirective):
         if not question["ids"]:
             question["ids"].append(f"question-{self.env.new_serialno('question')}")
         heading = nodes.strong("", self.options.get("heading", self.heading))
-        question += Legend("", heading, nodes.Text(" "), *self.inline(self.arguments[0]))
+        question += Legend("", "", heading, nodes.Text(" "), *self.inline(self.arguments[0]))
         try:
             parts = self.choices() if question["number"] is None else self.reason_of_a_number()
         except ValueError as error:
@@ -139,7 +139,7 @@ class Predict(SphinxDirective):
         more, answers = split_answers(list(self.content))
         parts: list[nodes.Node] = self.blocks(more, 0)
         for answer in answers:
-            parts.append(Choice("", *self.inline(answer.text)))
+            parts.append(Choice("", "", *self.inline(answer.text)))
         reasons = Reasons()
         for answer in answers:
             again = Reason("", *self.blocks(answer.reason, answer.line), right=answer.right)

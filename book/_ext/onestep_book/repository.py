@@ -2,7 +2,8 @@
 
 While it is the placeholder, the site shows no link to it. The chapters mark the places that need a
 kernel by an empty `<span class="onestep-binder">`; each becomes a link to that chapter in Binder, or,
-without an address, the way to run the chapter on one's own machine.
+without an address, the way to run the chapter on one's own machine. An empty `<span class="onestep-launch"
+data-notebook="...">` becomes links to that notebook in Binder and Colab.
 """
 
 import re
@@ -18,6 +19,7 @@ from . import notebooks
 
 PLACEHOLDER_OWNER = "your-account"
 MARK = re.compile(r'<span class="onestep-binder"\s*>\s*</span>')
+LAUNCH = re.compile(r'<span class="onestep-launch" data-notebook="([\w./-]+)"\s*>\s*</span>')
 
 
 def connect(app: Sphinx) -> None:
@@ -56,8 +58,26 @@ def kernel_note(app: Sphinx, pagename: str) -> str:
     return f'<a class="onestep-binder" href="{escape(address)}">{words}</a>'
 
 
+def launch_links(app: Sphinx, source: str) -> str:
+    """Binder and Colab for a notebook of the repository; without an address, the command that opens it."""
+    options = app.config.html_theme_options
+    if not options.get("launch_buttons"):
+        return f"<code>.venv/bin/jupyter lab {escape(source)}</code>"
+    owner_and_name = urlsplit(options["repository_url"]).path.strip("/")
+    hub = options["launch_buttons"]["colab_url"].rstrip("/")
+    branch = quote(options.get("repository_branch", "main"), safe="")
+    colab = f"{hub}/github/{owner_and_name}/blob/{branch}/{quote(source)}"
+    stem = escape(source.rpartition("/")[2].removesuffix(".ipynb"))
+    return " · ".join(
+        f'<a href="{escape(address)}" aria-label="Open {stem} in {place}">{place}</a>'
+        for place, address in (("Binder", binder_link(options, source)), ("Colab", colab))
+    )
+
+
 def fill_marks(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document
 ) -> None:
     if "onestep-binder" in context.get("body", ""):
         context["body"] = MARK.sub(lambda _: kernel_note(app, pagename), context["body"])
+    if "onestep-launch" in context.get("body", ""):
+        context["body"] = LAUNCH.sub(lambda found: launch_links(app, found[1]), context["body"])

@@ -69,3 +69,13 @@ def test_notes_on_what_needs_a_kernel_lead_to_the_chapter(site, published):
         assert note[1].endswith(f"urlpath=lab/tree/book/notebooks/{Path(path).stem}.ipynb")
         local = re.search(r'<a class="onestep-binder" href="([^"]+)">', (site / path).read_text("utf-8"))
         assert local[1] == "how-to-run.html"
+
+
+def test_assignments_open_in_binder_and_colab(site, published):
+    page = Path("book") / "coursework.html"
+    assert not [x for x in links(site / page) if re.search(r"your-account|mybinder|colab", x)]
+    here = [x for x in links(published / page) if "coursework" in x and "://" in x]
+    for path in sorted((ROOT / "book" / "coursework").glob("*.ipynb")):
+        source = f"book/coursework/{path.name}"
+        assert f"https://mybinder.org/v2/gh/some-lab/one-step/main?urlpath=lab/tree/{source}" in here
+        assert f"https://colab.research.google.com/github/some-lab/one-step/blob/main/{source}" in here
