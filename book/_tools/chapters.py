@@ -5,6 +5,7 @@ outputs (book/_ext/onestep_book/cache.py): each as soon as it is done, so that a
 on where it was. A chapter that fails is left to Sphinx, which runs it again and reports it on its page.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,6 +56,8 @@ def is_kept(cache: JupyterCacheAbstract, path: Path) -> bool:
 def run(path: Path, timeout: int) -> tuple[Path, ExecutionResult]:
     """Run one notebook in its own folder, as Sphinx would."""
     notebook = nbformat.read(path, as_version=4)
+    # As the book's extension says to the kernels that Sphinx starts: figures for a page without a kernel.
+    os.environ["ONESTEP_STATIC"] = "1"
     options = {"cwd": str(path.parent), "timeout": timeout, "allow_errors": False}
     # A kernel's start would otherwise warn, in the middle of the progress bar, that it speaks over TCP.
     return path, single_nb_execution(notebook, **options, extra_arguments=["--log-level=ERROR"])

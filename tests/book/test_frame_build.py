@@ -146,7 +146,7 @@ def test_chapters_are_run_side_by_side_and_kept_one_by_one(tmp_path, capsys):
     )
     # Each of the first two waits for the other: one after another would never end well.
     meet = (
-        "import pathlib, time\npathlib.Path('{0}.ran').touch()\n"
+        "import os, pathlib, time\nassert os.environ['ONESTEP_STATIC']\npathlib.Path('{0}.ran').touch()\n"
         "while not pathlib.Path('{1}.ran').exists(): time.sleep(0.05)"
     )
     codes = (meet.format("a", "b"), meet.format("b", "a"), "1 / 0")
