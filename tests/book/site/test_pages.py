@@ -159,7 +159,8 @@ def test_the_first_letter_in_the_search_box_is_seen(open_page, size):
 
 def test_the_first_screen_shows_the_moving_picture_and_no_code(open_page):
     page = open_page(WELCOME)
-    # What comes out of the step stands in the first row; the spectra below it may wait for a turn of the wheel.
+    # What comes out of the step stands in the first row; the spectra below it may wait for a turn
+    # of the wheel.
     for panel in page.locator("figure.onestep-explorer .os-panel").all()[:2]:
         box = panel.bounding_box()
         assert box["y"] + box["height"] <= 800
