@@ -213,6 +213,7 @@ from onestep_lib.spiked_features import (
     BulkCovariance,
     FeatureMeans,
     FixedPoint,
+    GordonSaddle,
     GroupTable,
     KappaGrid,
     LossScatter,
@@ -297,6 +298,7 @@ def _bowl(setting):
 RECORDS = {
     Averages, SquaredResolvents, MarchenkoPasturMeans, Convention, FeatureMeans, Gain, KappaGrid, LabelLaw,
     LabelMoments, Losses, Outliers, PaperLosses, Portrait, Profile, Traces, RidgePath, SignedSpectrum,
+    GordonSaddle,
     SpikeMap,
     FixedPoint, SpikedSolution, SpikedTable, Sweep, TargetMeans, WeightSpectrum, FeatureLaw, Law, WeightLaw,
     Cost, TrainedNetwork,

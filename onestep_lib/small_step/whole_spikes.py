@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.interpolate import CubicSpline
 from scipy.special import factorial
 
 from onestep_lib._checks import check_count, check_vector, shown
@@ -95,6 +94,9 @@ def whole_spike_matrix(
     sigma = setting.activation
     unit = sigma.c1 * float(setting.steps) * np.sqrt(spike.power / setting.N)
     if z.size > _KNOTS:
+        # Imported where it is used: 4 % of the time of `import onestep_lib`.
+        from scipy.interpolate import CubicSpline
+
         knots = np.linspace(z.min(), z.max(), _KNOTS)
         rows = CubicSpline(knots, _coefficients(sigma, unit * knots, spike.widening, level), axis=1)(z)
     else:
