@@ -14,6 +14,7 @@ published site the launch and download buttons lead to them.
 import ast
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ class Chapter:
         """The solutions, below the chapter's code, on which they build."""
         cells = [new_markdown_cell(f"{self.title}: solutions\n\nThe folded cells run the chapter's code.")]
         for k, cell in enumerate(self.source.cells):
-            if self.is_code(cell) and k not in self.in_solution and k not in self.needless():
+            if self.is_code(cell) and k not in self.in_solution and k not in self.needless:
                 cells.append(code_cell(cell, {"source_hidden": True, "outputs_hidden": True}))
                 cells[-1].outputs, cells[-1].execution_count = [], None
         own = [k for k in sorted(self.in_solution) if self.is_code(self.source.cells[k])]
@@ -106,21 +107,24 @@ class Chapter:
     def is_code(cell: nbformat.NotebookNode) -> bool:
         return cell.cell_type == "code" and bool(cell.source.strip())
 
+    @cached_property
     def needless(self) -> set[int]:
         """Cells that only assert what the text says, and define nothing that a later cell uses."""
-        found = set()
-        for k, cell in enumerate(self.source.cells):
-            if self.is_code(cell) and "asserts" in cell.metadata.get("tags", []):
-                later = [c.source for c in self.source.cells[k + 1 :] if self.is_code(c)]
-                if not names(cell.source, ast.Store) & set().union(*(names(c, ast.Load) for c in later)):
+        found: set[int] = set()
+        used_later: set[str] = set()
+        for k, cell in reversed(list(enumerate(self.source.cells))):
+            if self.is_code(cell):
+                bound, used = names(cell.source)
+                if "asserts" in cell.metadata.get("tags", []) and not bound & used_later:
                     found.add(k)
+                used_later |= used
         return found
 
     def cells(self, pieces: list[str | int], own: list[int]) -> list[nbformat.NotebookNode]:
         """Cells from pieces, with the cells that the page leaves out put where they were."""
         cells: list[nbformat.NotebookNode] = []
         text: list[str] = []
-        waiting = [k for k in own if k not in self.needless()]
+        waiting = [k for k in own if k not in self.needless]
 
         def close() -> None:
             if text:
@@ -144,12 +148,12 @@ class Chapter:
         return cells
 
 
-def names(code: str, context: type) -> set[str]:
-    """Names that a cell binds or uses."""
+def names(code: str) -> tuple[set[str], set[str]]:
+    """Names that a cell binds, and names that it uses."""
     tree = ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", code, flags=re.MULTILINE))
-    return {
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, context)
-    }
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    bound = {node.id for node in found if isinstance(node.ctx, ast.Store)}
+    return bound, {node.id for node in found if isinstance(node.ctx, ast.Load)}
 
 
 def cells_in_solutions(source: nbformat.NotebookNode) -> set[int]:

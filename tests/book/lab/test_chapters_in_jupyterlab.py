@@ -71,7 +71,7 @@ def kernel_memory(lab) -> float:
 
 
 def move_a_control(page) -> None:
-    """The first explorer's slider, row of radio buttons or list answers an arrow key, and its picture changes."""
+    """An arrow key moves the first explorer's slider, radio buttons or list, and its picture changes."""
     explorer = page.locator(".jp-Notebook .onestep-explorer").first
     control = explorer.locator("input[type=range], input:checked, select").first
     control.scroll_into_view_if_needed()
