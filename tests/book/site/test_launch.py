@@ -1,4 +1,7 @@
-"""Launch buttons: hidden while the repository's address is a placeholder, right once it is set."""
+"""Launch buttons: hidden while the repository's address is a placeholder, right once it is set.
+
+What needs the whole site built a second time, with an address, is left to `make check`.
+"""
 
 import re
 import shutil
@@ -41,6 +44,7 @@ def test_a_placeholder_is_never_linked(site, path):
     assert '<span class="onestep-binder"' not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", CHAPTERS)
 def test_every_button_of_a_published_chapter_leads_to_it(published, path):
     found = links(published / path)
@@ -61,6 +65,7 @@ def test_every_button_of_a_published_chapter_leads_to_it(published, path):
     ]
 
 
+@pytest.mark.slow
 def test_notes_on_what_needs_a_kernel_lead_to_the_chapter(site, published):
     pages = [p for p in CHAPTERS if 'class="onestep-binder"' in (site / p).read_text("utf-8")]
     assert pages, "chapters 3 and 4 hold a panel that needs a kernel"
@@ -71,6 +76,7 @@ def test_notes_on_what_needs_a_kernel_lead_to_the_chapter(site, published):
         assert local[1] == "how-to-run.html"
 
 
+@pytest.mark.slow
 def test_assignments_open_in_binder_and_colab(site, published):
     page = Path("book") / "coursework.html"
     assert not [x for x in links(site / page) if re.search(r"your-account|mybinder|colab", x)]

@@ -74,11 +74,12 @@ def test_nothing_jumps_while_a_page_loads(visited, path):
 
 
 @each(READ)
-def test_a_page_answers_while_it_loads(browser, site_url, path):
-    """The best of three loads at each size: another program on the machine is no fault of the page."""
-    for size in SIZES:
-        longest = []
-        while not longest or (min(longest) > LONGEST_TASK and len(longest) < 3):
+def test_a_page_answers_while_it_loads(visited, browser, site_url, path):
+    """The best of three more loads where the visit saw a long task: another program is no fault of the page."""
+    seen = visited(path).openings
+    for size, over in (("desktop", "http"), ("phone", "file")):
+        longest = [seen[over].longest]
+        while min(longest) > LONGEST_TASK and len(longest) < 4:
             with window(browser, size, "light") as page:
                 longest.append(enter(page, site_url, path, []).longest)
         assert min(longest) <= LONGEST_TASK, size
