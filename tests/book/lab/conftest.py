@@ -66,12 +66,12 @@ def binder_environment(browser: Browser, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def lab(binder_environment: Path, tmp_path_factory) -> Iterator[Lab]:
-    """JupyterLab serving a copy of the chapters, so that no run changes the repository."""
+    """JupyterLab serving a copy of chapters and assignments, so that no run changes the repository."""
     home = tmp_path_factory.mktemp("home")
-    chapters = home / "book" / "notebooks"
-    chapters.mkdir(parents=True)
-    for path in (ROOT / "book" / "notebooks").glob("*.ipynb"):
-        (chapters / path.name).write_bytes(path.read_bytes())
+    for folder in ("notebooks", "coursework"):
+        (home / "book" / folder).mkdir(parents=True)
+        for path in (ROOT / "book" / folder).glob("*.ipynb"):
+            (home / "book" / folder / path.name).write_bytes(path.read_bytes())
     port, token = free_port(), secrets.token_hex(16)
     command = [binder_environment / "bin" / "jupyter", "lab", "--no-browser", f"--port={port}"]
     command += ["--ip=127.0.0.1", "--allow-root", f"--IdentityProvider.token={token}"]
