@@ -390,6 +390,16 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--jobs", type=int, default=2, help="submissions graded side by side")
     parser.add_argument("--seconds", type=float, default=180, help="time a submission may take")
     found = parser.parse_args(arguments)
+    made = sorted(path.name for path in (found.course / "source").glob("*/"))
+    if found.assignment not in made:
+        parser.error(
+            f"{found.course} holds {', '.join(made) or 'no assignment'}, not {found.assignment!r}: "
+            "COURSE is the folder course/ that `make assignments` made"
+        )
+    if not found.submissions.is_dir():
+        parser.error(
+            f"SUBMISSIONS must be a folder with a folder or a notebook a student, got {found.submissions}"
+        )
     results = grade(found.course, found.assignment, found.submissions, found.jobs, found.seconds)
     manual = sum(result.status != GRADED for result in results)
     print(f"{len(results)} submissions: {len(results) - manual} graded, {manual} need a manual grade.")

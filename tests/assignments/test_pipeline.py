@@ -128,6 +128,21 @@ def test_a_small_class(made, tmp_path):
     }
 
 
+@pytest.mark.parametrize(
+    ("course", "name", "submissions", "words"),
+    [
+        ("made", "09-none", "made", "holds 01-hermite-and-random-features, "),
+        ("student", FIRST, "made", "holds no assignment, not"),
+        ("made", FIRST, "nowhere", "SUBMISSIONS must be a folder"),
+    ],
+)
+def test_a_wrong_folder_is_named(made, tmp_path, capsys, course, name, submissions, words):
+    places = {"made": made / "course", "student": made / "student", "nowhere": tmp_path / "nowhere"}
+    with pytest.raises(SystemExit):
+        grading.main([str(places[course]), name, str(places[submissions])])
+    assert words in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_batch_that_was_killed_goes_on_where_it_stopped(made, tmp_path):
     course, folder = tmp_path / "course", tmp_path / "handed-in"
