@@ -75,7 +75,7 @@ def test_nothing_jumps_while_a_page_loads(visited, path):
 
 @each(READ)
 def test_a_page_answers_while_it_loads(visited, browser, site_url, path):
-    """The best of three more loads where the visit saw a long task: another program is no fault of the page."""
+    """The best of three more loads if the visit saw a long task: another program is no fault of the page."""
     seen = visited(path).openings
     for size, over in (("desktop", "http"), ("phone", "file")):
         longest = [seen[over].longest]
