@@ -32,6 +32,22 @@
     }
   };
 
+  // MathJax 3.2.2 forgets a formula that comes near the window while others are being set: ask once more after them.
+  const forgetNone = (formulas) => {
+    if (!formulas?.lazySet) return;
+    const whenIdle = (act) => (window.requestIdleCallback ? requestIdleCallback(act) : setTimeout(act, 10));
+    const again = () => {
+      if (!formulas.lazySet.size || formulas.lazyIdle) return;
+      formulas.lazyIdle = true;
+      formulas.lazyProcessSet();
+    };
+    formulas.lazyProcessSet = () => whenIdle(() => {
+      formulas.lazyHandleSet();
+      formulas.lazyPromise.then(again);
+    });
+    whenIdle(() => formulas.lazyPromise.then(again)); // those that wait already
+  };
+
   let waiting;
   const soon = () => {
     clearTimeout(waiting);
@@ -42,6 +58,7 @@
     update();
     // Formulas get their width when MathJax has set them, near the window, and its fonts are there.
     window.MathJax?.startup?.promise?.then(() => {
+      forgetNone(MathJax.startup.document);
       new MutationObserver(soon).observe(document.querySelector("main"), { childList: true, subtree: true });
       document.fonts.ready.then(update);
     });

@@ -15,7 +15,7 @@ sys.path.append(str(ROOT / "book" / "_ext"))
 
 from onestep_book import predict  # noqa: E402
 
-# The book's own style, and formulas that are set when they come near the window.
+# The book's own style and script, and formulas that are set when they come near the window.
 CONFIG = f"""\
 title: Small
 only_build_toc_files: true
@@ -27,6 +27,7 @@ sphinx:
     mathjax3_config: {{loader: {{load: [ui/lazy]}}}}
     html_static_path: [{str(ROOT / "book" / "_static")!r}]
     html_css_files: [onestep.css]
+    html_js_files: [[onestep.js, {{defer: defer}}]]
 """
 TOC = "format: jb-book\nroot: book/intro\n"
 PAGE = """\
@@ -147,6 +148,27 @@ def test_choosing_shows_the_verdict_and_the_reason_alone(show):
     block.get_by_role("radio").nth(1).check()
     assert seen(reply) == "Right: First variance, then bias; see below."
     assert block.locator("input:checked").count() == 1
+
+
+def test_a_formula_that_comes_while_others_are_set_is_set_after_them(show):
+    page = show()
+    page.wait_for_function("() => !MathJax.startup.document.lazyIdle")
+    # MathJax is kept busy: the first formula waits to be set, the second one comes into view meanwhile.
+    page.evaluate(
+        "() => { const formulas = MathJax.startup.document, before = formulas.lazyPromise;"
+        " formulas.lazyPromise = new Promise(done => { window.goOn = () => before.then(done); }); }"
+    )
+    first = page.locator(".os-predict").nth(2)
+    first.locator("input").fill("0.41")
+    first.locator("input").press("Enter")
+    page.wait_for_function("() => MathJax.startup.document.lazyIdle")
+    page.wait_for_function("() => !MathJax.startup.document.lazySet.size")
+    block = page.locator("#predict-loss")
+    block.get_by_role("radio").nth(0).check()
+    page.wait_for_function("() => MathJax.startup.document.lazySet.size")
+    page.evaluate("() => goOn()")
+    first.get_by_role("status").locator("mjx-math").first.wait_for()
+    block.get_by_role("status").locator("mjx-container[display=true] mjx-math").wait_for()
 
 
 def test_it_is_a_group_of_radio_buttons_by_keyboard(show):
