@@ -19,7 +19,9 @@ from pathlib import Path
 from book._tools.chapters import run_chapters
 
 ROOT = Path(__file__).resolve().parents[2]
-EXECUTED = ".chapters"
+# What Sphinx writes. Beside it stand the chapters' outputs and what other targets made: slides, and courses
+# with a lecturer's grades, which no build may touch.
+WRITTEN = ("_build/html", "_build/.doctrees", "_build/jupyter_execute")
 RECORD = "last-good-build.json"
 SOURCES = ("book", "onestep_lib", "_config.yml", "_toc.yml")
 # Sphinx reads these once and does not ask whether they have changed.
@@ -35,7 +37,7 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
         return 0
     (build / RECORD).unlink(missing_ok=True)
     if todo == "whole":
-        remove_all_but_executed(build)
+        remove_what_was_written(root)
     run_chapters(root)
     if not jupyter_book(root):
         print("The book is not built: the lines above say why. The next build reads every page again.")
@@ -59,13 +61,13 @@ def state(root: Path) -> dict:
     return {
         "frame": [sys.version, versions, hashes(root, FRAME)],
         "sources": hashes(root, SOURCES),
-        "built": hashes(root, ("_build",), leave_out=(EXECUTED, RECORD)),
+        "built": hashes(root, WRITTEN),
     }
 
 
-def hashes(root: Path, names: tuple[str, ...], leave_out: tuple[str, ...] = ()) -> dict[str, str]:
+def hashes(root: Path, names: tuple[str, ...]) -> dict[str, str]:
     """SHA-256 of every file under `names`, without what Python, Jupyter and `make notebooks` leave there."""
-    passed_over = {"__pycache__", ".ipynb_checkpoints", "notebooks", *leave_out}
+    passed_over = {"__pycache__", ".ipynb_checkpoints", "notebooks"}
     paths = (
         p for name in names for p in ((root / name).rglob("*") if (root / name).is_dir() else [root / name])
     )
@@ -90,12 +92,10 @@ def write_record(build: Path, record: dict) -> None:
     unfinished.replace(build / RECORD)
 
 
-def remove_all_but_executed(build: Path) -> None:
-    for path in build.glob("*"):
-        if path.is_dir() and path.name != EXECUTED:
-            shutil.rmtree(path)
-        elif path.is_file():
-            path.unlink()
+def remove_what_was_written(root: Path) -> None:
+    for name in WRITTEN:
+        if (root / name).exists():
+            shutil.rmtree(root / name)
 
 
 def jupyter_book(root: Path) -> bool:

@@ -99,6 +99,10 @@ def test_a_build_says_the_same_whatever_the_last_one_left(small):
     assert "Executed notebook" in printed
     assert "Nothing has changed" in small.build()[1]
     assert "Nothing has changed" in small.build("--whole")[1]
+    grades = small.root / "_build" / "assignments-1234" / "course" / "gradebook.db"
+    grades.parent.mkdir(parents=True)
+    grades.write_text("a lecturer's", "utf-8")
+    assert "Nothing has changed" in small.build()[1]
 
     small.chapter("1 / 0")
     for arguments in ((), (), ("--whole",)):
@@ -114,6 +118,7 @@ def test_a_build_says_the_same_whatever_the_last_one_left(small):
     small.page("more").write_text(whole[:100], "utf-8")
     assert small.build()[0] == 0
     assert small.page("more").read_text("utf-8") == whole
+    assert grades.read_text("utf-8") == "a lecturer's", "whole builds leave what other targets made"
 
 
 def test_a_dead_reference_on_an_unchanged_page_is_found(small):
