@@ -23,7 +23,8 @@ WRONG = """
   [data-theme=dark] .seeded-dark {color: #333; background: #111}
 </style>
 <p class="seeded-pale">Pale</p><p class="seeded-dark">Pale at night</p><p class="seeded-light">By day</p>
-<pre>a <span>b</span> <span class="seeded-dark">c</span> <span class="seeded-dark">delta</span></pre>
+<pre>a <span>b</span> <span class="seeded-dark">c</span> <span class="seeded-dark">delta</span>
+<span>e</span> <a href="#seeded-twice" class="seeded-nameless"></a> <span role="nosuch">e</span></pre>
 <p><span class="math">\\(x^1^2\\) and \\(\\nosuchmacro\\)</span></p>
 <figure class="onestep-explorer"><div class="os-slider os-controls"><output>1</output>
   <input type="range" min="0" max="5" value="2" aria-label="seeded slider"></div>
@@ -98,6 +99,8 @@ def test_axe_reports_what_is_wrong_in_each_view(seen, view):
     found = seen.views[view].violations
     assert any(x.startswith("button-name") and "seeded-button" in x for x in found)
     assert any(x.startswith("image-alt") and "favicon.svg" in x for x in found)
+    assert any(x.startswith("link-name") and "seeded-nameless" in x for x in found)
+    assert any(x.startswith("aria-roles") and 'role="nosuch"' in x for x in found)
     pale = [x for x in found if x.startswith("color-contrast")]
     assert any("seeded-pale" in x for x in pale)
     assert any('<p class="seeded-dark"' in x for x in pale) == view.endswith("dark")
