@@ -32,20 +32,26 @@
     }
   };
 
-  // MathJax 3.2.2 forgets a formula that comes near the window while others are being set: ask once more after them.
+  // MathJax 3.2.2 forgets a formula that comes near the window while others are being set: whenever it says that it
+  // has done, it is asked for those that wait. And a page that is never idle shall show its formulas too.
   const forgetNone = (formulas) => {
     if (!formulas?.lazySet) return;
-    const whenIdle = (act) => (window.requestIdleCallback ? requestIdleCallback(act) : setTimeout(act, 10));
-    const again = () => {
-      if (!formulas.lazySet.size || formulas.lazyIdle) return;
-      formulas.lazyIdle = true;
+    const whenIdle = (act) => (window.requestIdleCallback ? requestIdleCallback(act, { timeout: 200 }) : setTimeout(act, 10));
+    formulas.lazyProcessSet = () => whenIdle(() => formulas.lazyHandleSet());
+    let busy = formulas.lazyIdle; // what MathJax calls idle is that it waits for an idle moment
+    const next = () => {
+      if (busy || !formulas.lazySet.size) return;
+      busy = true;
       formulas.lazyProcessSet();
     };
-    formulas.lazyProcessSet = () => whenIdle(() => {
-      formulas.lazyHandleSet();
-      formulas.lazyPromise.then(again);
+    Object.defineProperty(formulas, "lazyIdle", {
+      get: () => busy,
+      set: (value) => {
+        busy = value;
+        next();
+      },
     });
-    whenIdle(() => formulas.lazyPromise.then(again)); // those that wait already
+    next(); // those that were forgotten already
   };
 
   let waiting;
