@@ -39,7 +39,7 @@ def test_assignment_asks_to_be_answered_and_can_be(window, lab, path):
         "() => jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'"
     )
     run_all(page, lab)
-    # The kernel drops what is in its queue when a cell fails; a cell that JupyterLab sends after that runs too.
+    # The kernel drops its queue when a cell fails; a cell that JupyterLab sends after that runs too.
     stopped = page.evaluate(STOPPED)
     assert stopped[:1] == ["NotImplementedError"], stopped
 

@@ -76,8 +76,8 @@ LAYOUT = """() => {
   return [page.dataset.theme, page.scrollWidth - innerWidth, spilling.slice(0, 5)];
 }"""
 # A chapter has some twenty thousand tokens of code and parts of formulas, and few looks: colours and sizes,
-# all the way up to the page. Of those that only show and look alike one stays, until `restore` puts the others
-# back; what a reader can use, or a screen reader is told of, stays.
+# all the way up to the page. Of those that only show and look alike one stays, until `restore` puts the
+# others back; what a reader can use, or a screen reader is told of, stays.
 REDUCE = """() => {
   const numbers = new Map(), looks = new Map();
   const look = e => {
