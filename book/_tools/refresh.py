@@ -28,8 +28,13 @@ METADATA = {
 def refresh(path: Path) -> None:
     """Execute one notebook and rewrite it with checked outputs only."""
     notebook = nbformat.read(path, as_version=4)
+    # Where the kernel chops what a cell prints depends on the clock.
     NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": path.parent}}
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        coalesce_streams=True,
+        resources={"metadata": {"path": path.parent}},
     ).execute()
     strip(notebook)
     nbformat.validate(notebook)

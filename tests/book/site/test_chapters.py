@@ -27,16 +27,10 @@ def code_cells(path: str) -> list[NotebookNode]:
     return code_of(ROOT / path)
 
 
-@cache
-def executed() -> list[list[NotebookNode]]:
-    """The notebooks that the build has run or, where nothing changed, had run before."""
-    return [code_of(kept) for kept in SITE.parent.glob(".chapters/*/executed/*/base.ipynb")]
-
-
 def built_cells(path: str) -> list[NotebookNode]:
-    """The executed cells that are the notebook's; fails if the build ran none that is."""
-    sources = [cell.source for cell in code_cells(path)]
-    (cells,) = [cells for cells in executed() if [cell.source for cell in cells] == sources]
+    """The cells of the page as the build ran them or, with the same code, had run them before."""
+    cells = code_of(SITE.parent / "jupyter_execute" / path)
+    assert [cell.source for cell in cells] == [cell.source for cell in code_cells(path)]
     return cells
 
 

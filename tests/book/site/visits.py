@@ -102,11 +102,13 @@ REDUCE = """() => {
   for (const block of blocks) {
     const right = block.getBoundingClientRect().right;
     for (const e of block.querySelectorAll('*')) {
-      const box = told(e) ? null : e.getBoundingClientRect();
-      const there = box && [box.right <= right, box.width > 0, box.height > 0];
-      const key = box && [look(e), Math.min(letters(e), 2), ...there].join();
-      if (seen.has(key)) continue;
-      if (box) seen.add(key);
+      if (!told(e)) {
+        const box = e.getBoundingClientRect();
+        const there = [box.right <= right, box.width > 0, box.height > 0];
+        const key = [look(e), Math.min(letters(e), 2), ...there].join();
+        if (seen.has(key)) continue;
+        seen.add(key);
+      }
       for (let p = e; p !== block && !kept.has(p); p = p.parentElement) kept.add(p);
     }
   }
