@@ -19,7 +19,8 @@ WRONG = """
 <div class="seeded-wide" style="width: 700px">Wider than a phone.</div>
 <button class="seeded-button"></button><p><div class="seeded-invalid"></p></div>
 <style>
-  .seeded-pale, [data-theme=light] .seeded-light {color: #eee; background: #fff}
+  .seeded-pale {color: #eee; background: #fff}
+  [data-theme=light] .seeded-light {color: #ddd; background: #fff}
   [data-theme=dark] .seeded-dark {color: #333; background: #111}
 </style>
 <p class="seeded-pale">Pale</p><p class="seeded-dark">Pale at night</p><p class="seeded-light">By day</p>

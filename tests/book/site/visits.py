@@ -77,7 +77,8 @@ LAYOUT = """() => {
 }"""
 # A chapter has some twenty thousand tokens of code and parts of formulas, and few looks: colours and sizes,
 # all the way up to the page. Of those that only show and look alike one stays, until `restore` puts the
-# others back; what a reader can use, or a screen reader is told of, stays.
+# others back; what a reader can use, or a screen reader is told of, stays. Of all texts that look alike one
+# is marked: its contrast is theirs.
 REDUCE = """() => {
   const numbers = new Map(), looks = new Map();
   const look = e => {
@@ -115,10 +116,21 @@ REDUCE = """() => {
   const removed = blocks.flatMap(block => [...block.querySelectorAll('*')])
     .filter(e => !kept.has(e)).map(e => [e, e.parentElement, e.nextSibling]);
   removed.forEach(([e]) => e.remove());
-  window.restore = () => removed.reverse().forEach(([e, parent, next]) => parent.insertBefore(e, next));
+  const alike = new Set(), marked = [];
+  for (const e of document.body.querySelectorAll('*')) {
+    const key = [look(e), Math.min(letters(e), 2), e.matches(used)].join();
+    if (e.matches('input, select, button, textarea') || (letters(e) && !alike.has(key))) marked.push(e);
+    alike.add(key);
+  }
+  marked.forEach(e => e.dataset.look = '');
+  window.restore = () => {
+    marked.forEach(e => delete e.dataset.look);
+    removed.reverse().forEach(([e, parent, next]) => parent.insertBefore(e, next));
+  };
 }"""
 # Without axe's preloading: it would fetch the theme's @import relative to the page and miss.
 RUN_AXE = """async tags => {
+  axe.configure({rules: [{id: 'color-contrast', selector: '[data-look]'}]});
   const found = await axe.run(document, {
     runOnly: {type: 'tag', values: tags}, resultTypes: ['violations'], preload: false});
   return found.violations.flatMap(
