@@ -170,7 +170,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+# Ten seconds each; the others run in `make check`.
+QUICK = "two values, relu"
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case != QUICK)) for case in CASES]
+)
 def test_one_step_against_simulation(case, deviation):
     """Changes against step 0, draw by draw; sizes where 4 % of a change is a standard error."""
     change, seed = CASES[case]
@@ -186,6 +192,7 @@ def test_one_step_against_simulation(case, deviation):
     deviation("one_curve.one_step", f"vocabulary: {case}, n = 400, 40 repeats", z, 0, 1)
 
 
+@pytest.mark.slow
 def test_finite_staircase_against_the_feature_map(deviation):
     """Ridge on F_2 itself, for a readout of mean 0.35 that all powers feel."""
     s = Setting(n=400, d=240, N=320, activation="softplus", target=(0, 1, 0.7), noise=0.5, step=[0.0, 8.0])

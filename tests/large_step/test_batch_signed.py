@@ -125,6 +125,7 @@ def test_n_equal_to_d_is_the_limit_of_both_sides():
     np.testing.assert_allclose(at, (below + above) / 2, atol=1e-3)
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(
     st.tuples(*[st.floats(-1, 1)] * 4),

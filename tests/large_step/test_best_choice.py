@@ -28,7 +28,11 @@ def test_no_step_of_a_fine_grid_is_better(deviation):
     deviation("best_choice.best_step", "a grid of 60 steps (the loss)", best.losses.test, brute)
 
 
-@pytest.mark.parametrize("theory", [one_step, TWO_STAIRS], ids=["one_step", "finite_staircase"])
+@pytest.mark.parametrize(
+    "theory",
+    [pytest.param(one_step, marks=pytest.mark.slow), TWO_STAIRS],
+    ids=["one_step", "finite_staircase"],
+)
 def test_no_penalty_of_a_fine_grid_is_better(theory, deviation):
     s = S.replace(activation="centred softplus", target=(0, 1, 0.5)) if theory is TWO_STAIRS else S
     best = best_stepped_ridge(s, theory)

@@ -246,6 +246,7 @@ def blurred_spectrum(labels, noise, alpha):
     return batch_signed.SignedSpectrum(wh / w, whh / w, w / w.sum(), vv / vv.sum(), vt, tt / tt.sum(), wd / w)
 
 
+@pytest.mark.slow
 def test_changes_of_relu(deviation):
     objective, test = relu_changes([stepped_vocabulary(RELU, step, 8) for step in RELU_STEPS])
     np.testing.assert_allclose(objective, RELU_OBJECTIVE, atol=1e-3)
@@ -260,6 +261,7 @@ def test_changes_of_relu(deviation):
     deviation("one_curve.stepped_vocabulary", route, [objective, test], expected, scale=1)
 
 
+@pytest.mark.slow
 def test_as_many_samples_as_dimensions(capsys, deviation):
     """relu at n = d, where the spectrum of H-hat is singular at 0."""
     s = RELU.replace(n=300, d=300, N=400, step=powers(300, (0.3, 0.5, 0.65)), ridge=(0.02, 0.3))

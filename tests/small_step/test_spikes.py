@@ -299,6 +299,7 @@ def wave_constant(s, readout):
     return means @ square / (square @ square)
 
 
+@pytest.mark.slow
 def test_the_exact_step_has_one_more_term_than_f_2(deviation):
     """Its size grows like n^{2 alpha - 1/2}; the whole norm of F - F_2 is larger and still falls."""
     rows = []

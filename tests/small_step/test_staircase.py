@@ -349,6 +349,7 @@ def test_signs_readout_simulation(deviation):
     assert np.all(np.abs(z) < 4)
 
 
+@pytest.mark.slow
 def test_widened_spikes_simulation(deviation):
     # Paired: the same draws with and without the constant that the lengthened rows add to the second spike.
     s = Setting(
