@@ -140,7 +140,7 @@ def loss_scatter(model: SpikedModel, n: int, d: int, N: int, ridge: float) -> Lo
     [4. 4. 4.]
     """
     problem = _problem(model, n, d, N, ridge)
-    # Test, train and objective as combinations of minima with sources.
+    # Train, test and objective as combinations of minima with sources.
     low, high = 1 - _SOURCE, 1 + _SOURCE
     fits = [problem.fit()]
     fits += [problem.fit(source=h) for h in (-_SOURCE, _SOURCE)]
