@@ -11,13 +11,34 @@
       formula.classList.remove("onestep-wide");
       const line = formula.closest("p, li, dd, td, figcaption, div");
       const room = line.clientWidth - parseFloat(getComputedStyle(line).paddingLeft);
-      if (line.clientWidth && formula.getBoundingClientRect().width > room + 1)
+      const whole = formula.closest(".onestep-together") ?? formula;
+      if (line.clientWidth && whole.getBoundingClientRect().width > room + 1)
         formula.classList.add("onestep-wide");
+    }
+  };
+
+  // A displayed formula that is a little wider than its column is set smaller; one that is much wider scrolls.
+  const SMALLEST = 0.75;
+  const fit = () => {
+    for (const formula of document.querySelectorAll('main mjx-container[display="true"]')) {
+      const room = formula.clientWidth;
+      if (!room || !formula.querySelector("mjx-math") || formula.dataset.room === `${room}`) continue;
+      formula.dataset.size ??= formula.style.fontSize || "100%";
+      const whole = parseFloat(formula.dataset.size);
+      const set = (size) => { formula.style.fontSize = `${size}%`; };
+      set(whole);
+      // Twice, because the space beside a formula does not shrink with it.
+      let size = whole;
+      for (let tries = 0; tries < 2 && formula.scrollWidth > formula.clientWidth; tries++)
+        set((size *= (0.98 * formula.clientWidth) / formula.scrollWidth));
+      if (size < SMALLEST * whole) set(whole);
+      formula.dataset.room = `${formula.clientWidth}`;
     }
   };
 
   const update = () => {
     widen();
+    fit();
     const candidates =
       "mjx-container, div.math, pre, .cell_output .output, .pst-scrollable-table-container, table, dl dt";
     for (const element of document.querySelectorAll(`main :is(${candidates})`)) {

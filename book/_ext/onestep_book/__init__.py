@@ -6,7 +6,8 @@ offline      MathJax from a Python wheel, scripts that would leave the site remo
 repository   launch buttons and the notes on what needs a kernel
 reference    what each room of the library is for, from its docstrings
 predict      questions that the reader answers before the page does
-formulas     room for formulas that are not set yet, written by pages
+formulas     room for formulas that are not set yet, with the comma behind them, written by pages
+numbers      references to numbered things, each page read once
 icons        the icons in use, cut from the theme's fonts
 map          the map of the book and the reading paths
 companion    what the sources say, line by line, with its place, function and test
@@ -30,6 +31,7 @@ from . import (
     lost,
     map,
     notebooks,
+    numbers,
     offline,
     pages,
     pictures,
@@ -53,6 +55,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
         companion,
         teaching,
         search,
+        numbers,
         offline,
         repository,
         predict,

@@ -1,14 +1,18 @@
 """Room for formulas before MathJax has set them, so that the page does not jump when it does.
 
 MathJax sets a formula when it comes near the window. Until then its place is as wide and as high as its TeX
-suggests; onestep.css reads the two properties written here.
+suggests; onestep.css reads the two properties written here. A formula in the text is a box to the browser,
+which may break the line on both sides of it: what is written without a space beside it is kept with it.
 """
 
 import re
 from collections import Counter
 
 FORMULA = re.compile(
-    r'<(span|div) class="(math notranslate nohighlight[^"]*)"((?:(?!style=)[^>])*)>(.*?)</\1>', re.DOTALL
+    r"([(\[]*)"
+    r'<(span|div) class="(math notranslate nohighlight[^"]*)"((?:(?!style=)[^>])*)>(.*?)</\2>'
+    r"((?:[-–]\w+|\w{1,3}(?!\w))?[,.;:!?)\]’”%]*)",
+    re.DOTALL,
 )
 EQUATION_NUMBER = re.compile(r'<span class="eqno">.*?</span>', re.DOTALL)
 SET_UPRIGHT = re.compile(r"\\(?:text|operatorname|mathrm|mathbf|mathbb|mathcal|mathit)\*?(?=\{|\s*\w)")
@@ -47,9 +51,12 @@ def with_rooms(page: str) -> str:
 
 
 def with_room(found: re.Match) -> str:
-    tag, classes, attributes, content = found.groups()
+    before, tag, classes, attributes, content, after = found.groups()
     room = f"--wide:{width(content):.1f}em" if tag == "span" else f"--high:{height(content):.1f}em"
-    return f'<{tag} class="{classes}"{attributes} style="{room}">{content}</{tag}>'
+    formula = f'<{tag} class="{classes}"{attributes} style="{room}">{content}</{tag}>'
+    if tag == "span" and before + after:
+        return f'<span class="onestep-together">{before}{formula}{after}</span>'
+    return before + formula + after
 
 
 def width(tex: str) -> float:
