@@ -22,7 +22,7 @@ SILENT = re.compile(
 )
 SMALL = re.compile(r"[_^](?:\{([^{}]*)\}|(\\[a-zA-Z]+|.))")
 FRACTION = re.compile(r"\\[dt]?frac\s*(?:\{([^{}]*)\}|(\w|\\[a-zA-Z]+))\s*(?:\{([^{}]*)\}|(\w|\\[a-zA-Z]+))")
-NAMED = re.compile(r"\\(sin|cos|tan|sinh|cosh|arccos|arcsin|log|ln|exp|arg|min|max|lim|tr|det)(?![a-zA-Z])")
+NAMED = re.compile(r"\\((?:sin|cos|tan)h?|arccos|arcsin|log|ln|exp|arg|min|max|lim|tr|det)(?![a-zA-Z])")
 # Kinds of signs, each with its width in em of the page's text beside a line and in an index: least squares
 # over the 1,536 formulas of the first edition. What matches no kind is a small letter.
 KINDS = {
