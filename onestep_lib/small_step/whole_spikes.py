@@ -139,5 +139,10 @@ def _mean(sigma: Activation, t: np.ndarray, scale: float) -> np.ndarray:
     half = np.diff(edges)[:, None] / 2
     x = ((edges[:-1] + edges[1:])[:, None] / 2 + half * points).ravel()
     values = (half * weights).ravel() * evaluate(sigma.function, x, f"activation {shown(sigma.name)}")
-    density = np.exp(-(((x - t[:, None]) / scale) ** 2) / 2) / (np.sqrt(2 * np.pi) * scale)
-    return density @ values
+    # In place: at a large step the array has millions of entries, and copies cost more than exponentials.
+    density = x - t[:, None]
+    density /= scale
+    density *= density
+    density /= -2
+    np.exp(density, out=density)
+    return density @ values / (np.sqrt(2 * np.pi) * scale)
