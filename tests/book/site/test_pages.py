@@ -277,6 +277,8 @@ def test_a_picture_on_a_phone_is_shown_large_by_keyboard_too(open_page):
 
 def test_rows_of_the_map_do_not_overlap_on_a_phone(open_page):
     page = open_page("book/map.html", "phone")
-    over = "[...document.querySelectorAll('.onestep-map li')].filter(e => e.scrollHeight > e.clientHeight + 1)"
+    over = (
+        "[...document.querySelectorAll('.onestep-map li')].filter(e => e.scrollHeight > e.clientHeight + 1)"
+    )
     assert page.evaluate(f"{over}.length") == 0
     assert page.locator(".onestep-map li").count() == len(CHAPTERS)
