@@ -36,7 +36,28 @@
     }
   };
 
+  // On a phone a picture is a button: it shows the picture as large as it was drawn, in a box that scrolls.
+  const phone = matchMedia("(max-width: 600px)");
+  const enlarge = () => {
+    for (const picture of document.querySelectorAll("main figure img[width]")) {
+      const box = picture.closest(".onestep-picture");
+      if (phone.matches && !box) {
+        const made = document.createElement("div"), button = document.createElement("button");
+        made.className = "onestep-picture";
+        button.type = "button"; // its name is the picture's description
+        button.setAttribute("aria-expanded", "false");
+        button.addEventListener("click", () => {
+          button.setAttribute("aria-expanded", button.getAttribute("aria-expanded") === "false");
+        });
+        picture.replaceWith(made);
+        made.append(button);
+        button.append(picture);
+      } else if (!phone.matches && box) box.replaceWith(picture);
+    }
+  };
+
   const update = () => {
+    enlarge();
     widen();
     fit();
     const candidates =
@@ -105,10 +126,11 @@
       undo.push(() => { part.open = false; });
     }
     for (const formula of document.querySelectorAll('main mjx-container[display="true"]')) {
-      const size = formula.style.fontSize, width = formula.querySelector("mjx-math")?.scrollWidth || 0;
-      if (width <= WIDE) continue;
-      formula.style.fontSize = `${(parseFloat(size) || 100) * WIDE / width}%`;
+      const size = formula.style.fontSize, whole = formula.dataset.size ?? size;
       undo.push(() => { formula.style.fontSize = size; });
+      formula.style.fontSize = whole; // `fit` may have set it smaller, for a phone
+      const width = formula.querySelector("mjx-math")?.scrollWidth || 0;
+      if (width > WIDE) formula.style.fontSize = `${(parseFloat(whole) || 100) * WIDE / width}%`;
     }
     for (const table of document.querySelectorAll("main .pst-scrollable-table-container > table")) {
       if (table.scrollWidth <= Math.max(LINE, table.parentElement.clientWidth + 1)) continue;

@@ -214,3 +214,70 @@ def test_wide_things_scroll_and_take_the_focus(open_page):
         "() => [...document.querySelectorAll('[data-scrolls]')].map(e => getComputedStyle(e).backgroundImage)"
     )
     assert all("gradient" in image for image in shaded)
+
+
+def test_paper_shows_what_was_folded_at_once(browser, site_url):
+    """Paper holds the first moment, so that what fades in when it is unfolded would not be seen."""
+    with window(browser, "desktop", "light") as page:
+        page.emulate_media(reduced_motion="no-preference")
+        enter(page, site_url, CHAPTERS[0], [])
+        page.emulate_media(media="print")
+        page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+        faint, bars, numbers = page.evaluate(
+            """() => {
+              const outputs = [...document.querySelectorAll('details[open] > .cell_output')];
+              const bars = [...document.querySelectorAll('div.cell details.hide > summary')];
+              return [outputs.filter(e => getComputedStyle(e).opacity < 1).length,
+                bars.filter(e => e.checkVisibility()).length,
+                outputs.filter(e => e.checkVisibility()).length];
+            }"""
+        )
+    assert (faint, bars) == (0, 0)
+    assert numbers > 0
+
+
+SIZES_OF_FORMULAS = """() => [...document.querySelectorAll('main mjx-container[display="true"]')]
+  .map(e => [parseFloat(e.style.fontSize), parseFloat(e.dataset.size)])"""
+
+
+def test_a_formula_set_smaller_for_a_phone_is_whole_on_paper_and_when_the_phone_is_turned(open_page):
+    page = open_page("book/15-second-step.html", "phone")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('mjx-container[data-size]')]"
+        ".some(e => e.style.fontSize !== e.dataset.size)"
+    )
+    on_phone = page.evaluate(SIZES_OF_FORMULAS)
+    assert min(size / whole for size, whole in on_phone) < 0.99
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    assert all(size == whole for size, whole in page.evaluate(SIZES_OF_FORMULAS))
+    page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(SIZES_OF_FORMULAS) == on_phone
+    page.set_viewport_size({"width": 812, "height": 375})
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('mjx-container[data-size]')]"
+        ".every(e => e.style.fontSize === e.dataset.size)"
+    )
+
+
+def test_a_picture_on_a_phone_is_shown_large_by_keyboard_too(open_page):
+    page = open_page("book/01-the-question.html", "phone")
+    drawn = int(page.locator("main figure img").first.get_attribute("width"))
+    width = "() => document.querySelector('main figure img').clientWidth"
+    button = page.locator(".onestep-picture button").first
+    assert page.evaluate(width) < 0.75 * drawn
+    button.focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate(width) == drawn
+    assert button.get_attribute("aria-expanded") == "true"
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    page.keyboard.press("Enter")
+    assert page.evaluate(width) < 0.75 * drawn
+    page.set_viewport_size({"width": 812, "height": 375})
+    page.wait_for_function("() => !document.querySelector('.onestep-picture')")
+
+
+def test_rows_of_the_map_do_not_overlap_on_a_phone(open_page):
+    page = open_page("book/map.html", "phone")
+    rows = page.locator(".onestep-map li")
+    assert not any(rows.evaluate_all("rows => rows.map(row => row.scrollHeight > row.clientHeight + 1)"))
+    assert rows.count() == len(CHAPTERS)
