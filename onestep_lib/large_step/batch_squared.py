@@ -27,7 +27,6 @@ squared_covariance   bulk data of the covariances (I+e_gH)/d, each normalised to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -77,7 +76,6 @@ _SEEN = 1e-18
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class SquaredResolvents:
     r"""Resolvents of H at points x > 0, with their derivatives in x.
 

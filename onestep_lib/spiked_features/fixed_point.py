@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
@@ -69,7 +68,6 @@ _POLISHES = 3
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class FixedPoint:
     r"""The fixed point, and the linear response around it.
 
@@ -295,7 +293,6 @@ def sweep_fixed_point(
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Sweep:
     """One sweep of the map from (c, V): no derivatives."""
 
@@ -330,7 +327,7 @@ def _sweep(
     return Sweep(next_c, next_V, c, D, Lambda, K)
 
 
-@dataclass(frozen=True)
+@by_value
 class _Point:
     """The map and its derivative at one (c, V)."""
 
