@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any
 
 # NumPy and SciPy each bring a BLAS of their own: both must be loaded when the controller looks for them.
 import scipy.linalg  # noqa: F401
-from threadpoolctl import ThreadpoolController
 
 __all__ = [
     "one_thread",
@@ -16,7 +16,9 @@ __all__ = [
 
 
 @lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()
 
 

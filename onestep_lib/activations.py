@@ -18,7 +18,7 @@ target       a target from a name, Hermite coefficients c_{*,k} or a smooth call
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, TypeVar
 
@@ -44,7 +44,7 @@ Entry = TypeVar("Entry", bound="_GaussianFunction")
 _TAIL = 13.0
 
 
-@dataclass(frozen=True)
+@by_value
 class _GaussianFunction:
     """A function of a standard Gaussian, with its Hermite coefficients."""
 
@@ -123,7 +123,6 @@ class _GaussianFunction:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Activation(_GaussianFunction):
     """An activation function.
 
@@ -182,7 +181,6 @@ class Activation(_GaussianFunction):
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Target(_GaussianFunction):
     r"""A single-index target :math:`\sigma_*`: y = sigma_*(<beta_*, x>) + noise.
 

@@ -17,6 +17,7 @@ import json
 import os
 import re
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -32,6 +33,8 @@ __all__ = ["cache_folder", "clear_cache"]
 
 Arrays = dict[str, np.ndarray]
 _OFF = ("", "off")
+# A file of the library that changed later is not what this process imported.
+_IMPORTED_AT = time.time_ns()
 _CHECKSUM = hashlib.sha256().digest_size
 # What this module writes, also a draft that a killed process left: nothing else is ever removed.
 _OURS = re.compile(r"\.?[a-z_]+-[0-9a-f]{64}\.kept(\.[0-9a-f]{16}\.tmp)?")
@@ -155,26 +158,36 @@ def _say(message: str) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
-def _source() -> str:
-    """Hash of the library's modules and data as they are on disk now; empty where they cannot be read."""
-    digest = hashlib.sha256()
+def _source() -> tuple[str, int]:
+    """Hash of the library's modules and data as they are on disk now, and the time of their last change.
+
+    The hash is empty where they cannot be read.
+    """
+    digest, changed = hashlib.sha256(), 0
     root = Path(sys.modules[__name__.partition(".")[0]].__path__[0])
     try:
         paths = sorted(p for suffix in ("*.py", "*.npz") for p in root.rglob(suffix) if p.is_file())
         for path in paths:
-            content = path.read_bytes()
+            content, times = path.read_bytes(), path.stat()
             digest.update(f"{path.relative_to(root).as_posix()} {len(content)} ".encode() + content)
+            # The time of writing may be that of an archive; where there is one (not on Windows), that of the
+            # last change of any kind is not.
+            changed = max(changed, times.st_mtime_ns if os.name == "nt" else times.st_ctime_ns)
     except OSError:
-        return ""
-    return digest.hexdigest() if paths else ""
+        return "", 0
+    return digest.hexdigest() if paths else "", changed
 
 
-_IMPORTED = _source()
+@cache
+def _imported() -> str:
+    """Hash of the source that this process imported, made when first asked for; empty if it is gone."""
+    source, changed = _source()
+    return "" if changed > _IMPORTED_AT else source
 
 
 def library_version() -> str:
     """Return a key that every edit of the library and every version of NumPy and SciPy changes."""
-    return f"{_IMPORTED} numpy {np.__version__} scipy {scipy.__version__}"
+    return f"{_imported()} numpy {np.__version__} scipy {scipy.__version__}"
 
 
 def _is_as_imported() -> bool:
@@ -182,9 +195,10 @@ def _is_as_imported() -> bool:
 
     Nothing tells then which of the two made a number: an edit is not used, a reloaded module is.
     """
-    if not _IMPORTED:
+    now, _ = _source()
+    if not now:
         return False
-    unchanged = _source() == _IMPORTED
+    unchanged = now == _imported()
     if not unchanged:
         _say("the library was edited after it was imported: nothing is kept on disk until Python restarts")
     return unchanged

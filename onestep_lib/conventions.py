@@ -40,7 +40,6 @@ losses_from    library's losses from a paper's
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -75,7 +74,6 @@ Value = float | np.ndarray
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Convention:
     """How a paper writes the experiment.
 
@@ -152,7 +150,6 @@ CONVENTIONS: dict[str, Convention] = {
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class PaperProblem:
     """The numbers of an experiment in a paper's notation.
 
@@ -172,7 +169,6 @@ class PaperProblem:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class PaperLosses:
     """What a paper calls its training and its test loss."""
 

@@ -7,8 +7,6 @@ vocabulary (1, -1), and (1,) is the readout of all ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -25,8 +23,7 @@ from onestep_lib._values import by_value, read_only
 __all__ = ["GivenRows", "Vocabulary"]
 
 
-@by_value
-@dataclass(frozen=True, init=False)
+@by_value(init=False)
 class Vocabulary:
     r"""A finite law of the readout's entries, in units of :math:`1/\sqrt N`.
 
@@ -81,8 +78,7 @@ class Vocabulary:
         return rng.choice(self.values, size=check_count("count", count), p=shares)
 
 
-@by_value
-@dataclass(frozen=True, init=False)
+@by_value(init=False)
 class GivenRows:
     """First-layer rows that are not drawn: every repeat of a simulation starts from them.
 

@@ -11,8 +11,6 @@ layer, with an error of order 1/k.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -24,8 +22,7 @@ __all__ = ["BATCHES", "Schedule"]
 BATCHES = ("same", "fresh")
 
 
-@by_value
-@dataclass(frozen=True, init=False)
+@by_value(init=False)
 class Schedule:
     """Several gradient steps on the first layer.
 

@@ -38,7 +38,7 @@ Initial rows may be correlated: with ``shared`` = s they have a component in com
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -143,8 +143,7 @@ def _updates(value: Any, n: int, fresh: bool) -> int | Schedule:
     return check_count("updates", value)
 
 
-@by_value
-@dataclass(frozen=True, init=False)
+@by_value(init=False)
 class Setting:
     r"""An experiment; the normalisation is that of :mod:`onestep_lib.settings`.
 
@@ -381,7 +380,6 @@ class Setting:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Losses:
     r"""Train, test and objective in the normalisation of :mod:`onestep_lib.settings`.
 

@@ -15,7 +15,6 @@ and every overlap is 0.)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -34,7 +33,6 @@ _REACH = 8.5
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class TwoIndexTarget:
     r"""A target :math:`y=g(z_1,z_2)+` noise of two directions.
 

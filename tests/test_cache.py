@@ -341,6 +341,28 @@ def test_nothing_is_kept_by_a_process_whose_source_was_edited_since(copy):
     assert len(list((copy / "kept").iterdir())) == 1
 
 
+EDITED_FIRST = """
+import os, pathlib
+import numpy as np
+import onestep_lib
+from onestep_lib.cache import kept
+path = pathlib.Path(onestep_lib.__file__)
+old = path.stat()
+path.write_text(path.read_text() + "\\n")
+os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
+print(kept("number", 1, lambda: {"a": np.ones(1)})["a"])
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the time of the last change cannot be told from that of writing")
+def test_an_edit_before_anything_was_kept_is_seen_too(copy):
+    """Also one that comes with an old time of writing, as from an archive."""
+    done = python(EDITED_FIRST, cwd=copy, root=copy, ONESTEP_CACHE=str(copy / "kept"))
+    assert (done.returncode, done.stdout) == (0, "[1.]\n"), done.stderr
+    assert "edited after it was imported" in done.stderr
+    assert not (copy / "kept").exists()
+
+
 # The one theory that keeps its set-up.
 
 

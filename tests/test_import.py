@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LATER = (
-    "IPython", "ipywidgets", "joblib", "matplotlib", "tqdm",
+    "IPython", "ipywidgets", "joblib", "matplotlib", "threadpoolctl", "tqdm",
     "scipy.interpolate", "scipy.signal", "scipy.stats",
 )  # fmt: skip
 

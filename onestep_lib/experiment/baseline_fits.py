@@ -22,7 +22,6 @@ baselines   the losses of the baselines of a setting
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial import hermite_e
@@ -31,6 +30,7 @@ from scipy.special import factorial
 
 from onestep_lib._checks import check_choice, check_count, check_generator, check_instance, check_items, shown
 from onestep_lib._threads import one_thread
+from onestep_lib._values import by_value
 from onestep_lib.experiment.kernels import kernel_matrix
 from onestep_lib.experiment.ridge import ridge_path
 from onestep_lib.experiment.simulation import Draws
@@ -39,7 +39,7 @@ from onestep_lib.settings import Losses, Setting
 __all__ = ["BASELINES", "baselines"]
 
 
-@dataclass(frozen=True)
+@by_value
 class _Batch:
     """What a baseline is fitted on, and what it may know."""
 
@@ -49,7 +49,7 @@ class _Batch:
     direction: np.ndarray
 
 
-@dataclass(frozen=True)
+@by_value
 class _Fit:
     """Train and objective, shape (penalties,) or (1,), and a function X -> predictions, (count, the same)."""
 

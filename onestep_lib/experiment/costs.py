@@ -20,7 +20,6 @@ compare_costs    random features, the setting's steps, and training, on the same
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
@@ -39,7 +38,6 @@ __all__ = ["Cost", "compare_costs", "ridge_flops", "step_flops", "training_flops
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Cost:
     """The losses of a method and what it took to reach them.
 

@@ -8,8 +8,6 @@ initial_network   draw the network at initialisation (rows and readout as the se
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from onestep_lib._checks import check_generator, check_instance, check_matrix, check_vector
@@ -26,7 +24,6 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Network:
     """A two-layer network.
 

@@ -11,8 +11,6 @@ step_portrait   all of it, for a setting with a path of step sizes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -31,7 +29,6 @@ __all__ = ["Portrait", "step_portrait"]
 
 
 @by_value
-@dataclass(frozen=True)
 class Portrait:
     """What one gradient step does, along a path of S step sizes.
 

@@ -12,8 +12,6 @@ plane_profile     the learned function on the plane of a target's two directions
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -35,7 +33,6 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Profile:
     r"""Means of the learned function in bins of z = <beta_*, x>, or of the plane of two directions.
 

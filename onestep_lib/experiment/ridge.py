@@ -27,7 +27,6 @@ least_squares_inflation   what estimation costs least squares on Gaussian featur
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -62,7 +61,6 @@ _GRAM = 1e-9
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class RidgePath:
     """Ridge fits at every penalty; L is () for one penalty, (L,) for a path.
 

@@ -20,7 +20,7 @@ scheduled_steps        network after steps of any sizes, each on its own batch
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,7 +54,6 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class SteppedNetwork(Network):
     """A network after one gradient step, with what the step started from.
 

@@ -18,7 +18,6 @@ training_loss          L and its gradient
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -46,7 +45,6 @@ __all__ = ["TrainedNetwork", "train_to_convergence", "trained_losses", "training
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class TrainedNetwork(Network):
     """A network whose layers were trained together.
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -47,7 +46,6 @@ MAX_BYTES = 150_000
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Panel:
     """One pair of axes.
 
@@ -136,7 +134,6 @@ def _holds_texts(values: object) -> bool:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Readout:
     """A number that follows the sliders: values of shape (len(slider), ...), or texts.
 
@@ -175,7 +172,6 @@ class Readout:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Explorer:
     """A figure with sliders; as the last value of a notebook cell it is shown.
 

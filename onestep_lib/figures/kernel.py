@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -26,7 +25,6 @@ Picture = Any
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class StillFigure:
     """HTML of a picture where no simulation can be run."""
 

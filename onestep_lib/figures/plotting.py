@@ -12,7 +12,6 @@ import io
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -417,7 +416,6 @@ _GROUND = "color-mix(in srgb,#fff 100%,var(--jp-layout-color0))"
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Picture:
     """A figure as an image with its alternative text, whatever page it is shown on."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -33,7 +33,6 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Column:
     """Values of shape (len(slider), ..., points) and the indices of the sliders they follow."""
 
@@ -51,7 +50,6 @@ class Column:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Mark:
     """One SVG path that may move; see `onestep_lib.figures.svg.path`."""
 
@@ -72,8 +70,7 @@ class Mark:
         return {"kind": self.kind, "columns": columns, "shape": self.shape, "base": self.base}
 
 
-@by_value
-@dataclass(frozen=True, kw_only=True)
+@by_value(kw_only=True)
 class Series:
     """What all series share: a label in the legend, the sliders followed, a colour.
 
@@ -111,7 +108,6 @@ class Series:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Line(Series):
     """A curve: x and y of shape (points,), or (len(slider), ..., points) for the named sliders.
 
@@ -146,7 +142,6 @@ class Line(Series):
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Dots(Series):
     """Points; where `se` (of the shape of y) is given, error bars of two standard errors.
 
@@ -196,7 +191,6 @@ class Dots(Series):
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Bars(Series):
     """A histogram: heights of shape (bars,), or (len(slider), ..., bars), over `edges` (bars + 1,).
 
@@ -233,7 +227,6 @@ class Bars(Series):
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class VLine(Series):
     """A vertical line at x: a number, or an array of shape (len(slider), ...).
 
@@ -263,7 +256,6 @@ class VLine(Series):
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class HLine(Series):
     """A horizontal line at y: a number, or an array of shape (len(slider), ...).
 

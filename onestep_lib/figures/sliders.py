@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +28,6 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Slider:
     """A slider that stops at given values.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from html import escape
 
 import numpy as np
@@ -45,7 +44,6 @@ MARKER_PATHS = {
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Axis:
     """A linear or logarithmic axis from `low` (at `start`) to `high` (at `stop`, viewBox units)."""
 

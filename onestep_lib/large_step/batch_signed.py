@@ -31,7 +31,7 @@ signed_covariance   bulk data of the covariances [(I+t_g\hat H)^2+e_gH]/d, each 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import lru_cache, partial
 
 import numpy as np
@@ -55,7 +55,6 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class SignedSpectrum:
     """Spectral data of one gradient batch in the basis of H-hat; every array has shape (K,).
 

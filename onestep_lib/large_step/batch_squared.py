@@ -12,7 +12,10 @@ After a giant step of a network with an odd activation the bulk rows have the co
    \theta^\top G\hat g=\theta^\top G\theta\;\mathbb E[y\zeta q],\quad
    \hat g^\top G\hat g=\mu\,\mathbb E[y^2q]+\theta^\top G\theta\;\mathbb E[y\zeta q]^2,
 
-averages over :math:`y=\sigma_*(\zeta)+` noise (a cavity argument). The solver needs averages of
+averages over :math:`y=\sigma_*(\zeta)+` noise (a cavity argument). As functions of :math:`\ln|y|` the
+:math:`q` are one curve, shifted by :math:`\ln\mu`, and analytic within :math:`\pi/2` of the axis: polynomials
+on panels of fixed length interpolate them for every :math:`\mu`, so that a few hundred values of y serve for
+the law of the labels. The solver needs averages of
 rational functions of the eigenvalue with poles at x >= 1/e only, so each spectral measure is replaced by
 its Gauss quadrature in the space of the functions 1 and 1/(h + x_j): about a dozen nodes.
 
@@ -24,10 +27,10 @@ squared_covariance   bulk data of the covariances (I+e_gH)/d, each normalised to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import (
@@ -38,7 +41,7 @@ from onestep_lib._checks import (
     check_vector,
     shown,
 )
-from onestep_lib._values import by_value
+from onestep_lib._values import by_value, read_only
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.quadrature import gaussian_quadrature
@@ -55,18 +58,24 @@ __all__ = [
 # up to _ABOVE times the mean of e H, so many a decade. Eigenvalues below _BELOW times the mean count as 0.
 _NEAREST, _FARTHEST = 1e-3, 1e4
 _ABOVE, _BELOW = 1e3, 1e-8
+# With less than this for the mean of e H the poles stay where they are: beyond, the functions 1/(h + x_j) are
+# one but for rounding, which would make the nodes.
+_WEAK = 1e-2
 _PER_DECADE = 15 / 7
 _ITERATIONS = 200
 _TOLERANCE = 1e-13
 _ROUNDING = 1e-15
 _RANK = 1e-11
 _NOISE_NODES = 48
+# The length of a panel in ln|y| and its nodes: averages to 1e-14, see `_condensed`.
+_PANEL, _PANEL_NODES = 1.5, 24
+# Labels smaller than this part of their nodes' root mean square are put there: q is 1 for both.
+_SMALLEST = 1e-10
 # The smallest node of the labels' law that is kept, by its weight and its part of E y^4.
 _SEEN = 1e-18
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class SquaredResolvents:
     r"""Resolvents of H at points x > 0, with their derivatives in x.
 
@@ -92,8 +101,14 @@ class SquaredResolvents:
     mean_forms: np.ndarray
 
 
-# Kept for the next step size: it takes as long as the equation.
+# Kept for the next step size: it takes longer than the equation.
 @lru_cache(maxsize=8)
+def _label_law(target: Target, noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes y^2 (K,) and masses (3, K) of the averages of y^2 q, y^2 zeta^2 q and y zeta q."""
+    zeta, y, weights = _label_quadrature(target, noise)
+    return read_only(_condensed(y, weights * np.stack([y**2, (y * zeta) ** 2, y * zeta])))
+
+
 def _label_quadrature(target: Target, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nodes (zeta, y) and weights for averages over the direction of the target and the noise."""
     zeta, weights = gaussian_quadrature(target.kinks)
@@ -106,13 +121,31 @@ def _label_quadrature(target: Target, noise: float) -> tuple[np.ndarray, np.ndar
 
 
 def _kept(zeta: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The nodes with a weight, or a part of E y^4, that counts; read-only."""
+    """The nodes with a weight, or a part of E y^4, that counts."""
     square = np.square(y)
     seen = weights * (1 + square * square) > _SEEN
-    kept = zeta[seen], y[seen], weights[seen]
-    for values in kept:
-        values.setflags(write=False)
-    return kept
+    return zeta[seen], y[seen], weights[seen]
+
+
+def _condensed(y: np.ndarray, masses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    r"""Move masses (3, I) at the labels y to fewer nodes: y^2 (K,) and their masses (3, K).
+
+    On a panel of ln|y| a function is replaced by its interpolation polynomial at Chebyshev nodes. For
+    :math:`q=1/(1+\mu y^2)` and :math:`q^2` the poles are :math:`\pi/2` off the axis, whatever mu: 2.1 times
+    half the length of a panel, so that the error falls by :math:`2.1+\sqrt{1+2.1^2}=4.4` a node.
+    """
+    least = _SMALLEST * np.sqrt(np.mean(y**2))
+    place = np.log(np.maximum(np.abs(y), least) / least) / _PANEL
+    panels = place.astype(int)
+    nodes = chebyshev.chebpts1(_PANEL_NODES)
+    to_nodes = np.linalg.inv(chebyshev.chebvander(nodes, _PANEL_NODES - 1))
+    squares, moved = [], []
+    for panel in np.flatnonzero(np.bincount(panels)):
+        inside = panels == panel
+        polynomials = chebyshev.chebvander(2 * (place[inside] - panel) - 1, _PANEL_NODES - 1)
+        moved.append(masses[:, inside] @ polynomials @ to_nodes)
+        squares.append((least * np.exp(_PANEL * (panel + (nodes + 1) / 2))) ** 2)
+    return np.concatenate(squares), np.hstack(moved)
 
 
 def squared_resolvents(target: Target, noise: float, alpha: float, x: np.ndarray) -> SquaredResolvents:
@@ -144,17 +177,15 @@ def squared_resolvents(target: Target, noise: float, alpha: float, x: np.ndarray
     x = check_positive("x", check_vector("x", x))
     alpha = check_number("alpha", alpha, check_positive)
     noise = check_number("noise", noise, check_nonnegative)
-    zeta, y, weights = _label_quadrature(target, noise)
-    square = y**2
+    square, masses = _label_law(target, noise)
     labels = label_moments(target, noise)
     b1, power = labels.linear, labels.square
-    m = _solve_trace(square, weights, alpha, x)
+    m = _solve_trace(square, masses[0], alpha, x)
     names = ("power", "theta", "cross")
-    forces = (weights * np.stack([square, square * zeta**2, y * zeta])).T
-    q = _quotients(m / alpha, square, np.empty((x.size, y.size)))
-    value = dict(zip(names, (q @ forces).T, strict=True))
+    q = _quotients(m / alpha, square)
+    value = dict(zip(names, masses @ q.T, strict=True))
     # Each average of q falls with mu as minus the average of y^2 q^2.
-    fall = (np.square(q, out=q) @ (square[:, None] * forces)).T
+    fall = (masses * square) @ (q**2).T
     dm = -1 / (1 / m**2 - fall[0] / alpha)
     slope = dict(zip(names, -fall * dm / alpha, strict=True))
     theta = 1 / (x + value["theta"])
@@ -167,8 +198,7 @@ def squared_resolvents(target: Target, noise: float, alpha: float, x: np.ndarray
     dforms = _pair(
         dtheta, dtheta * cross + theta * dcross, dspike + dtheta * cross**2 + 2 * theta * cross * dcross
     )
-    fourth, third = weights @ square**2, weights @ (y**3 * zeta)
-    first = weights @ (square * zeta**2)
+    fourth, first, third = masses[0] @ square, masses[1].sum(), masses[2] @ square
     mean = _pair(
         first,
         first * b1 + third / alpha,
@@ -179,11 +209,9 @@ def squared_resolvents(target: Target, noise: float, alpha: float, x: np.ndarray
     )
 
 
-def _quotients(mu: np.ndarray, square: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """q = 1/(1 + y^2 mu), one row a mu, in place: new pages would cost more than the arithmetic."""
-    np.multiply.outer(mu, square, out=out)
-    out += 1
-    return np.reciprocal(out, out=out)
+def _quotients(mu: np.ndarray, square: np.ndarray) -> np.ndarray:
+    """q = 1/(1 + y^2 mu), one row a mu."""
+    return 1 / (1 + np.multiply.outer(mu, square))
 
 
 def _pair(theta: np.ndarray, cross: np.ndarray, spike: np.ndarray) -> np.ndarray:
@@ -197,19 +225,18 @@ def _to_unit(B: float, gamma: float) -> np.ndarray:
     return np.array([[0.0, 1 / np.sqrt(B)], [1 / rho, -gamma / rho / np.sqrt(B)]])
 
 
-def _solve_trace(square: np.ndarray, weights: np.ndarray, alpha: float, x: np.ndarray) -> np.ndarray:
+def _solve_trace(square: np.ndarray, force: np.ndarray, alpha: float, x: np.ndarray) -> np.ndarray:
     """The root m of 1/m = x + E[y^2/(1 + y^2 m/alpha)] by Newton in log m, kept inside a bracket.
 
     The right side lies between x and x + E y^2. In log m it can be flat on both sides of the root.
     """
-    force, q = weights * square, np.empty((x.size, square.size))
     power = float(np.sum(force))
     low, high, y = -np.log(x + power), -np.log(x), np.log(_equal_squares(power, alpha, x))
     for _ in range(_ITERATIONS):
         m = np.exp(y)
-        _quotients(m / alpha, square, q)
+        q = _quotients(m / alpha, square)
         value = m * (x + q @ force) - 1
-        slope = m * (x + np.square(q, out=q) @ force)
+        slope = m * (x + q**2 @ force)
         low, high = np.where(value < 0, y, low), np.where(value > 0, y, high)
         step = value / slope
         inside = (y - step >= low) & (y - step <= high)
@@ -285,7 +312,7 @@ def _poles(strength: float, target: Target, noise: float) -> np.ndarray:
     any c > 0 and the mean :math:`\bar h=\mathbb Ey^2` of the eigenvalues.
     """
     mean = target.second_moment + noise**2
-    strength = min(strength, 1 / (_BELOW * mean))
+    strength = min(max(strength, _WEAK / mean), 1 / (_BELOW * mean))
     farthest = max(_FARTHEST, _ABOVE * strength * mean)
     count = 1 + round(_PER_DECADE * np.log10(farthest / _NEAREST))
     return (1 + np.geomspace(_NEAREST, farthest, count)) / strength

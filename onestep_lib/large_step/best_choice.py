@@ -20,7 +20,6 @@ best_stepped_ridge  the best penalty at each step size
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -48,7 +47,6 @@ _WIDTH = 1e-4
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Best:
     """A best choice and what it gives; arrays along the other choice.
 

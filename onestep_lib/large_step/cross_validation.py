@@ -19,8 +19,6 @@ validation_losses   both limits at every step size and penalty
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from onestep_lib._checks import check_flag, check_instance
@@ -40,7 +38,6 @@ _TOLERANCE = 1e-8
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Validation:
     """The limits of two estimates of the test loss; each of the shape of the setting's losses.
 

@@ -52,7 +52,7 @@ scaled_output_shift   what a scaled output changes in the losses, against a cent
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -81,7 +81,6 @@ _SMALLEST = 1e-9
 
 
 @by_value
-@dataclass(frozen=True)
 class PredictedLosses:
     """The losses of one network of finite size.
 

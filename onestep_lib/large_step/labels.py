@@ -2,8 +2,6 @@ r"""The joint law of a label y and the projection :math:`\zeta=\langle\beta_*,x\
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import ndtr
 
@@ -19,7 +17,6 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class LabelLaw:
     """The joint law of the label y and the projection zeta = <beta_*, x>, in panels of y.
 

@@ -40,7 +40,6 @@ is a quadratic form in w that largely cancels the tilt by H-hat.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -60,7 +59,6 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class RowLengths:
     r"""Moments of the three parts of a row's squared length, :math:`q=(|w|^2,2w\cdot g,|g|^2)`.
 

@@ -43,7 +43,7 @@ is_odd             whether the signs of the readout make no difference
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
@@ -88,7 +88,6 @@ _NARROW = 1e-12
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class SpikeMap:
     r"""What a giant step makes of the rows.
 

@@ -26,8 +26,6 @@ error_parts   the parts from ratios and powers, vectorised
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -43,7 +41,6 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class ErrorParts:
     r"""The five parts of a test loss, all >= 0; their sum is the test loss (:eq:`eq-ge-parts`).
 

@@ -21,7 +21,7 @@ outer_traces   m_1, m_2, tau and their derivatives to the right of the spectrum
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import lru_cache
 
 import numpy as np
@@ -46,7 +46,6 @@ _Real = float | np.ndarray
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Averages:
     """E[1/(x + w)] and E[x/(x + w)] and their w-derivatives, for real w outside the support of -x."""
 
@@ -71,7 +70,6 @@ def _averages(w: _Real, c: float, root: _Real) -> Averages:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class LawShape:
     """The parameters of the law of F F^T/n in units of a: beta = b/a, c = n/d, k = n/N.
 

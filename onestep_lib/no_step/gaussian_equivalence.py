@@ -26,7 +26,6 @@ random_features    the losses of a Setting
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,6 @@ _TOLERANCE = 1e-13
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Traces:
     r"""The limits of the resolvent's traces and their exact derivatives in lambda.
 

@@ -11,7 +11,6 @@ feature_law   the same of F F^T/n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +37,6 @@ _MERGED = 1e-11
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Law(ABC):
     """A law of eigenvalues: intervals with a density, and an atom at 0.
 
@@ -95,7 +93,6 @@ class Law(ABC):
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class WeightLaw(Law):
     r"""The limiting law of the squared singular values of W_0, the d eigenvalues of :math:`W_0^\top W_0`.
 
@@ -133,7 +130,6 @@ def weight_law(setting: Setting) -> WeightLaw:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class FeatureLaw(Law):
     r"""The limiting law of the eigenvalues of :math:`FF^\top/n` for random features.
 

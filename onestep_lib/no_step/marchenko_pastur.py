@@ -17,7 +17,6 @@ marchenko_pastur_means     E[x^j/(1 + v x)^i] for the pairs (j, i) that ridge re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -82,7 +81,6 @@ def marchenko_pastur_density(x: ArrayLike, ratio: float) -> np.ndarray:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class MarchenkoPasturMeans:
     """Averages over the Marchenko-Pastur eigenvalue x.
 

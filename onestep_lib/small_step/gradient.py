@@ -58,7 +58,7 @@ direction_floor         the loss left when the non-linear part is seen through t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -92,7 +92,6 @@ _SEEN_DEGREES = 12
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Spike:
     """The direction b of a gradient in two numbers, and the rest of the gradient in one.
 
@@ -132,7 +131,6 @@ def check_widening(value: float) -> float:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class LabelMoments:
     r"""Averages of the labels :math:`y=\sigma_*(\zeta)+` noise, alone and with :math:`\zeta\sim N(0,1)`.
 
@@ -207,7 +205,6 @@ def _label_moments(target: Target | TwoIndexTarget, noise: float) -> LabelMoment
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Gradient:
     r"""The numbers of a gradient in the limit: all of a step but its size.
 
@@ -349,7 +346,6 @@ def exact_spike(setting: Setting) -> Spike:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class SecondDirection:
     """The direction b_2 of a second step on the first one's batch, as shares of b; arrays like the steps.
 

@@ -16,8 +16,6 @@ The resolvent there is that of :mod:`onestep_lib.no_step.edges`, of the batch of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.optimize import brentq
 
@@ -37,7 +35,6 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Outliers:
     """Eigenvalues of F F^T/n outside the bulk, the largest first.
 

@@ -56,7 +56,6 @@ second_gradient   the limits of <h_k, beta_*>, <h_k, b> and |h_k|^2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -86,7 +85,6 @@ _BLOCK = 128
 
 
 @by_value
-@dataclass(frozen=True)
 class SecondGradient:
     r"""The part :math:`h_k` of a second gradient in the limit.
 

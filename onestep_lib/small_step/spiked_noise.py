@@ -25,8 +25,6 @@ Benaych-Georges and Nadakuditi 2012, for rectangular matrices).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -44,7 +42,6 @@ _ROUNDING = 1e-15
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class OneSpike:
     """The largest singular value of noise with one spike; arrays of the shape of the strengths.
 

@@ -54,8 +54,6 @@ first_stairs       closed forms of the gains for l = 1, 2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import factorial
 
@@ -86,7 +84,6 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Gain:
     """What spikes gain over random features; each of the shape of the setting's losses.
 

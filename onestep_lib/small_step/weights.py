@@ -18,8 +18,6 @@ same theorem: along a, W_1 is a row of variance 1 + T among rows of variance 1).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from onestep_lib._checks import check_instance
@@ -35,7 +33,6 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class WeightSpectrum:
     """The largest singular value of the weights and its vectors; arrays of the shape of the steps.
 

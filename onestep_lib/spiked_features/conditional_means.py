@@ -27,7 +27,6 @@ target_means    h_0, h_1, H of a single-index target or of y = Y(kappa, z)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -85,7 +84,6 @@ def _filled(name: str, value: ArrayLike) -> np.ndarray:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class FeatureMeans:
     """The four functions of the activation on a grid of kappa, each of shape (G, K), one row a group."""
 
@@ -209,7 +207,7 @@ def _moments(values: np.ndarray, inner: InnerPanels) -> np.ndarray:
     return np.stack([mu0, mu1, m2, inner.total(inner.mass, np.square(rest, out=rest))])
 
 
-@dataclass(frozen=True)
+@by_value
 class _Cells:
     r"""A function f projected on polynomials, cell by cell, as values at the cells' Gauss-Legendre nodes.
 
@@ -303,7 +301,6 @@ def _piece(function: ScalarFunction, edges: np.ndarray) -> float:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class TargetMeans:
     r"""The functions of the labels on a grid of kappa, each of shape (K,).
 

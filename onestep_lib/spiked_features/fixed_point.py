@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
@@ -69,7 +68,6 @@ _POLISHES = 3
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class FixedPoint:
     r"""The fixed point, and the linear response around it.
 
@@ -196,18 +194,18 @@ def _newton(
     for iteration in range(_ITERATIONS):
         point = _evaluate(features, alpha, beta, penalty, weights, c, V)
         rise_c, rise_V = point.next_c - c, point.next_V + leverage - V
-        residuals = np.append(rise_V / (1 + V), rise_c / c)
-        if strict and iteration and np.max(residuals) > _SLACK:
+        residuals = np.concatenate([rise_V / (1 + V), rise_c / c])
+        if strict and iteration and residuals.max() > _SLACK:
             return None, change
         step_c, step_V = _newton_step(features, alpha, beta, point, rise_c, rise_V)
-        last, change = change, float(max(np.max(np.abs(step_c) / c), np.max(np.abs(step_V) / (1 + V))))
+        last, change = change, float(np.abs(np.concatenate([step_V / (1 + V), step_c / c])).max())
         # Where I - t' is nearly singular (n = N, lambda -> 0), rounding keeps the step from falling on.
         stalled = last < 1e-6 and change > last / 4
-        enough = change <= tolerance or np.max(np.abs(residuals)) < _ROUNDING
+        enough = change <= tolerance or np.abs(residuals).max() < _ROUNDING
         if change < _TOLERANCE or (stalled and enough):
             return _fixed_point(c, V, point, iteration + 1), change
         c, V = c + step_c, V + step_V
-        if not (np.all(c > 0) and np.all(V >= 0)):
+        if not (c.min() > 0 and V.min() >= 0):
             return None, change
     return None, change
 
@@ -295,7 +293,6 @@ def sweep_fixed_point(
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class Sweep:
     """One sweep of the map from (c, V): no derivatives."""
 
@@ -330,7 +327,7 @@ def _sweep(
     return Sweep(next_c, next_V, c, D, Lambda, K)
 
 
-@dataclass(frozen=True)
+@by_value
 class _Point:
     """The map and its derivative at one (c, V)."""
 

@@ -30,8 +30,6 @@ gordon_value    the potential at any values of them
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.optimize import root
 
@@ -48,7 +46,6 @@ _TOLERANCE = 1e-11
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class GordonSaddle:
     r"""The scalars of the saddle point (module docstring).
 
@@ -77,7 +74,7 @@ class GordonSaddle:
     zeta2: float
 
 
-@dataclass(frozen=True)
+@by_value
 class _Scalars:
     """What the potential is made of: functions of kappa, and the eigenvalues of W^T W."""
 

@@ -13,7 +13,6 @@ enough_nodes   the first count of nodes at which the second moment and the respo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -52,7 +51,6 @@ def bends(scale: float) -> list[float]:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class InnerPanels:
     r"""Panels for averages over :math:`\zeta`, given t: only those that are not empty.
 

@@ -3,7 +3,6 @@ r"""The grid for averages over the spike coordinate :math:`\kappa\sim N(0,1)`, w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -24,7 +23,6 @@ _HALVE_ABOVE = (1.5, 5.0)
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class KappaGrid:
     """Gauss-Legendre panels for averages over kappa ~ N(0, 1).
 

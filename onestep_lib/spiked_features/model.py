@@ -13,7 +13,7 @@ isotropic_covariance   bulk with one bin: covariance I/d for every group
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -52,7 +52,6 @@ __all__ = [
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class SpikedModel:
     r"""Spiked random features and their target.
 
@@ -135,7 +134,6 @@ class SpikedModel:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class SpikedTable:
     r"""A model's functions of :math:`\kappa` on a grid.
 
@@ -186,7 +184,7 @@ def _labels(
     return read_only(target_means(target, kappa, alignment, noise))
 
 
-@dataclass(frozen=True)
+@by_value
 class Ratios:
     """alpha = n/d, beta = N/d, the ridge, 1/d (0: infinite d), and the tolerance of the solution."""
 
@@ -207,7 +205,6 @@ class Ratios:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class BulkCovariance:
     r"""Spectral data of the bulk rows in one orthonormal basis e_k, gathered in B bins.
 
@@ -264,7 +261,6 @@ class Pairs:
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class GroupTable:
     r"""What stays fixed while alpha, beta and lambda vary.
 

@@ -52,7 +52,6 @@ shared_error   the mean product of the errors of two fits that share some of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -90,7 +89,6 @@ _LABEL_NODES = 60
 
 
 @by_value
-@dataclass(frozen=True)
 class LossScatter:
     """Variances of the losses of single draws, to leading order.
 
@@ -199,7 +197,7 @@ def _problem(model: SpikedModel, n: int, d: int, N: int, ridge: float) -> Proble
     return Problem.of(model, n, d, N, check_number("ridge", ridge, check_positive))
 
 
-@dataclass(frozen=True)
+@by_value
 class Fit:
     """A fit with a source: its fixed point (c, Lambda, D, J), and its mean part."""
 
@@ -215,7 +213,7 @@ class Fit:
     lift: np.ndarray
 
 
-@dataclass(frozen=True)
+@by_value
 class Problem:
     """One point; `shared` (G, G) changes the noise of the features' means that the rows make.
 
@@ -335,7 +333,7 @@ class Problem:
         return turn(found.x)
 
 
-@dataclass(frozen=True)
+@by_value
 class Pair:
     """Two fits: the moments of E and their forces, which are linear in (Q, N), and the sources."""
 
@@ -371,7 +369,7 @@ class Pair:
         return Overlap(self.fixed + y @ self.moments, turn(y, 1.0)[1], y[G * G :])
 
 
-@dataclass(frozen=True)
+@by_value
 class Overlap:
     """Two fits: E on the grid, T_g and N_g."""
 

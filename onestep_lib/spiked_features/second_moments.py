@@ -5,8 +5,6 @@ The linear system and its sources are those of :mod:`onestep_lib.spiked_features
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
 
@@ -28,7 +26,6 @@ _ENVELOPE = 1e-6
 
 
 @by_value
-@dataclass(frozen=True, eq=False)
 class SpikedSolution:
     r"""One point, with its order parameters.
 

@@ -64,8 +64,8 @@ def test_chunks_of_another_library_are_not_mixed_in(tiny, monkeypatch):
     with pytest.raises(RuntimeError, match="edited while the sweep ran"):
         sweeps._kept_chunk("another version", CASE, 0)
     run(tiny)
-    monkeypatch.setattr(cache, "_IMPORTED", "edited")
-    monkeypatch.setattr(cache, "_source", lambda: "edited")
+    monkeypatch.setattr(cache, "_imported", lambda: "edited")
+    monkeypatch.setattr(cache, "_source", lambda: ("edited", 0))
     monkeypatch.setattr(sweeps, "sweep_chunk", None)
     with pytest.raises(TypeError, match="not callable"):
         run(tiny)
