@@ -201,7 +201,7 @@ def scaled_output_shift(setting: Setting) -> Losses:
     >>> from onestep_lib.large_step import scaled_output_shift
     >>> setting = Setting(n=500, d=200, N=100, step=30, readout="signs", target="sin", noise=0.1, ridge=0.01)
     >>> print(f"{scaled_output_shift(setting).test:.5f}")
-    -0.00049
+    -0.00047
     """
     _require(setting)
     sigma, N, step = setting.activation, setting.N, float(setting.steps)

@@ -210,7 +210,7 @@ def solve_spiked(
     if near is not None:
         check_instance("near", near, SpikedSolution)
     fixed = _fixed_arguments(ridge, d, leverage, tolerance)
-    noise = 0.0 if mean_noise is None else _checked_noise(mean_noise, model, d, leverage) * psi / d
+    noise = 0.0 if mean_noise is None else _checked_noise(mean_noise, model, d, leverage) * psi * fixed[0]
     return _solve_point(model, Ratios(1 / phi, 1 / psi, ridge, *fixed, noise), near)
 
 
