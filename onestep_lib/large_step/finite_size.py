@@ -55,8 +55,8 @@ the terms of second order in u, which are of order 1/N too but not multiplied by
 the squares of the features, :math:`(u\cdot x)(w_j\cdot x)`. They have opposite signs; a spike that is longer
 by a random vector, which has them all, differs by up to 6 per cent. For
 :math:`c_2\ne0` the tilt of the rows is left out of the Gram matrix too. Labels with heavy tails add
-the curvature of the shift itself in the numbers of the batch, of relative order 1/n: a fifth at n = 250, 4 per cent at
-n = 1000 for :math:`He_1+0.3\,He_3`.
+the curvature of the shift itself in the numbers of the batch, of relative order 1/n: a fifth at
+n = 250, 4 per cent at n = 1000 for :math:`He_1+0.3\,He_3`.
 
 Functions
 ---------
