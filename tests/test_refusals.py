@@ -343,6 +343,16 @@ WRONG = {
         ValueError,
         r"phi must be one number, got \[0\.5, 1\.0\]",
     ),
+    "solve_spiked: mean_noise without d": (
+        lambda: solve_spiked(SPIKED, 0.5, 0.5, 0.1, mean_noise=[[1.0]]),
+        ValueError,
+        r"mean_noise needs d, and leverage=False",
+    ),
+    "solve_spiked: mean_noise of another shape": (
+        lambda: solve_spiked(SPIKED, 0.5, 0.5, 0.1, d=100, mean_noise=[[1.0, 0.5, 0.1]] * 2),
+        ValueError,
+        r"mean_noise must",
+    ),
     "Losses: draws": (lambda: Losses.from_draws(None), TypeError, "draws must be a real number or an array"),
 }
 

@@ -6,8 +6,8 @@ fractions :math:`\pi_g`, independent of w_j. Labels are any function of :math:`\
 direction. The fit is the ridge regression of :mod:`onestep_lib.settings`, n = d/phi, N = d/psi.
 
 Given the resolvent of :mod:`onestep_lib.spiked_features.fixed_point` (its c, D, Lambda, K_k, J_k and
-:math:`a=n/N`), with :math:`\nu=\frac d2\mathrm{Var}|w|^2` and the shares :math:`v_k=v\cdot e_k`,
-:math:`\theta_k=\theta_\perp\cdot e_k` of the two directions in the basis of the bulk,
+:math:`a=n/N`), with :math:`\nu=\frac d2\mathrm{Var}|w|^2/(\mathbb E|w|^2)^2` and the shares
+:math:`v_k=v\cdot e_k`, :math:`\theta_k=\theta_\perp\cdot e_k` of the two directions in the basis of the bulk,
 
 .. math:: K_{vv}=\sum_kv_k^2K_k,\quad K_{v\theta}=\sum_kv_k\theta_kK_k,\quad
           K_{\theta\theta}=\sum_k\theta_k^2K_k,\quad \hat m_g=a\langle D\mu_{1,g}h_1\rangle,
@@ -22,7 +22,11 @@ the *mean part* of the fit, 3G coefficients x = (M, S, T) of the functions :math
 
    \upsilon=K_{vv}^{-1}(S-K_{v\theta}\hat m),\qquad m=K_{v\theta}^\top\upsilon+K_{\theta\theta}\hat m .
 
-The entry 1/(d c) is the penalty of the means at finite d; without d it is 0. Isotropic rows have
+The entry 1/(d c) is the penalty of the means at finite d; without d it is 0. (With another noise of
+Gram matrix X in the groups' means, `mean_noise` of `solve_spiked`, it gains
+:math:`X\circ\sum_kw_k\Lambda J_k`, and with :math:`Y=X\circ MM^\top` the sources below gain
+:math:`\sum_kw_kJ_kYJ_k^\top` and
+:math:`\frac{c_g^2}{\beta\pi_g}\sum_kw_ks_g(k)[\Lambda J_kYJ_k^\top\Lambda]_{gg}`.) Isotropic rows have
 :math:`K_{vv}=K_{\theta\theta}=(c^{-1}+\Lambda)^{-1}`, :math:`K_{v\theta}=0` and :math:`P_{SS}=1/c`. With
 N_g the sum of :math:`\hat a_j^2` over group g, and :math:`Q_{gh}` the product of the groups' directions
 :math:`\sum_{j\in g}\hat a_jw_j` beyond :math:`S_gS_h`, (Q, N) solves a linear system: the derivative
@@ -78,9 +82,11 @@ from onestep_lib._checks import (
     check_count,
     check_flag,
     check_instance,
+    check_matrix,
     check_number,
     check_positive,
     check_size,
+    shown,
 )
 from onestep_lib._threads import one_thread
 from onestep_lib._values import plain
@@ -178,11 +184,16 @@ def solve_spiked(
     leverage: bool = False,
     near: SpikedSolution | None = None,
     tolerance: float = _TOLERANCE,
+    mean_noise: ArrayLike | None = None,
 ) -> SpikedSolution:
-    """Solve one point; the arguments are those of `spiked_losses`.
+    r"""Solve one point; the arguments are those of `spiked_losses`.
 
     `near` is the solution of a neighbouring point of the same model, whose grid and fixed point start
     this one. The grid of kappa is refined until every average is good to the tolerance.
+
+    `mean_noise`, of shape (G, G) and in units of 1/N, adds to the Gram matrix of what the bulk rows leave in
+    the means of the groups, :math:`\frac1{N\pi_g}\sum_{j\in g}w_j`, without a change of the rows' own
+    covariance; it needs `d`, and ``leverage=False``.
 
     Examples
     --------
@@ -198,9 +209,18 @@ def solve_spiked(
     phi, psi, ridge = (check_number(name, value, check_positive) for name, value in named)
     if near is not None:
         check_instance("near", near, SpikedSolution)
-    return _solve_point(
-        model, Ratios(1 / phi, 1 / psi, ridge, *_fixed_arguments(ridge, d, leverage, tolerance)), near
-    )
+    fixed = _fixed_arguments(ridge, d, leverage, tolerance)
+    noise = 0.0 if mean_noise is None else _checked_noise(mean_noise, model, d, leverage) * psi * fixed[0]
+    return _solve_point(model, Ratios(1 / phi, 1 / psi, ridge, *fixed, noise), near)
+
+
+def _checked_noise(mean_noise: ArrayLike, model: SpikedModel, d: int | None, leverage: bool) -> np.ndarray:
+    if d is None or leverage:
+        raise ValueError("mean_noise needs d, and leverage=False: it is an effect of order 1/N")
+    noise = check_matrix("mean_noise", mean_noise)
+    if noise.shape != 2 * model.spikes.shape or not np.allclose(noise, noise.T):
+        raise ValueError(f"mean_noise must be a symmetric matrix over the groups, got {shown(mean_noise)}")
+    return noise
 
 
 def _fixed_arguments(

@@ -83,7 +83,10 @@ def _mean_penalty(table: SpikedTable, ratios: Ratios, point: FixedPoint | Sweep)
         along = (inverse + inverse.T) / 2 - point.Lambda
     G = c.size
     matrix = np.zeros((3 * G, 3 * G))
-    matrix[:G, :G] = np.diag(ratios.inverse_d / c)
+    # What is left of a noise in the means once the rest of the fit has answered it, averaged over the bulk.
+    answered = np.tensordot(bulk.weights, point.K, 1)
+    held = point.Lambda - point.Lambda @ answered @ point.Lambda
+    matrix[:G, :G] = np.diag(ratios.inverse_d / c) + ratios.mean_noise * held
     matrix[G : 2 * G, G : 2 * G] = along
     matrix[2 * G :, 2 * G :] = np.diag(1 / c)
     return _MeanPenalty(matrix, inverse, K_vt, K_tt)

@@ -186,7 +186,10 @@ def _labels(
 
 @by_value
 class Ratios:
-    """alpha = n/d, beta = N/d, the ridge, 1/d (0: infinite d), and the tolerance of the solution."""
+    """alpha = n/d, beta = N/d, the ridge, 1/d (0: infinite d), and the tolerance of the solution.
+
+    `mean_noise`, a matrix over the groups, is that of `solve_spiked` divided by N.
+    """
 
     alpha: float
     beta: float
@@ -194,6 +197,7 @@ class Ratios:
     inverse_d: float
     leverage: bool
     tolerance: float
+    mean_noise: np.ndarray | float = 0.0
 
     @property
     def penalty(self) -> float:

@@ -210,16 +210,11 @@ class Fit:
     ST: np.ndarray
     m: np.ndarray
     pull: np.ndarray
-    lift: np.ndarray
 
 
 @by_value
 class Problem:
-    """One point; `shared` (G, G) changes the noise of the features' means that the rows make.
-
-    In the mean over a group the rows' random parts leave a vector of squared length 1/(N pi_g); `shared` adds
-    to the Gram matrix of these vectors, in units of 1/N.
-    """
+    """One point of a model whose bulk is isotropic."""
 
     solution: SpikedSolution
     fractions: np.ndarray
@@ -227,30 +222,12 @@ class Problem:
     alpha: float
     beta: float
     penalty: float
-    shared: np.ndarray
 
     @classmethod
-    def of(
-        cls,
-        model: SpikedModel,
-        n: int,
-        d: int,
-        N: int,
-        ridge: float,
-        shared: np.ndarray | None = None,
-    ) -> Problem:
-        """The problem of a model whose bulk is isotropic."""
+    def of(cls, model: SpikedModel, n: int, d: int, N: int, ridge: float) -> Problem:
+        """The problem of a model and the sizes of an experiment."""
         solution = solve_spiked(model, d / n, d / N, ridge, d, tolerance=_TOLERANCE)
-        G = model.spikes.size
-        return cls(
-            solution,
-            model.fractions,
-            d,
-            n / d,
-            N / d,
-            ridge * n / N,
-            np.zeros((G, G)) if shared is None else shared,
-        )
+        return cls(solution, model.fractions, d, n / d, N / d, ridge * n / N)
 
     @property
     def table(self) -> SpikedTable:
@@ -263,18 +240,15 @@ class Problem:
         a, G = self.alpha / self.beta, self.fractions.size
         c, Lambda, D = self._fixed_point(source, factor)
         mass = a * weights * (D + source)
-        response = np.linalg.solve(np.eye(G) + Lambda * c, Lambda)
         J = np.linalg.inv(np.eye(G) + c[:, None] * Lambda)
-        lift = self.shared / (self.d * self.beta)
         penalty = np.diag(np.concatenate([1 / (self.d * c), 1 / c, 1 / c]))
-        penalty[:G, :G] += response * lift
         power = self.fractions @ (means.mu0**2 + means.mu1**2 + means.mu2_sq)
         weak = WEAK * np.sqrt(mass @ power)
         nothing = np.zeros(3 * G)
         x, _ = least_squares(self.table.columns, labels.h0, mass, penalty, nothing, weak)
         force = means.mu1 @ (mass * labels.h1)
         M, ST = x[:G], x[G:].reshape(2, G)
-        return Fit(c, Lambda, D, J, x @ self.table.columns, M, ST, J @ (c * force), J.T @ force, lift)
+        return Fit(c, Lambda, D, J, x @ self.table.columns, M, ST, J @ (c * force), J.T @ force)
 
     def pair(self, one: Fit, two: Fit) -> Pair:
         """What the overlaps of two fits have in common, whatever they share."""
@@ -350,12 +324,11 @@ class Pair:
         """The two fits if they share these fractions of their samples and rows."""
         one, two, beta, G = self.one, self.two, self.problem.beta, self.source.size
         gain = rows * one.c * two.c / (beta**2 * self.problem.fractions)
-        means = one.lift * np.outer(one.M, two.M)
 
         def turn(y: np.ndarray, on: float) -> tuple[np.ndarray, np.ndarray]:
             forces = samples * (self.forcing @ y + on * self.forced)
             noise = forces[: G * G].reshape(G, G) / beta
-            lengths = np.diag(y[G * G :]) + on * means
+            lengths = np.diag(y[G * G :])
             inner = lengths + one.c[:, None] * noise * two.c
             Q = on * np.outer(one.m, two.m) + one.J @ inner @ two.J.T
             back = one.J.T @ (noise + one.Lambda @ lengths @ two.Lambda) @ two.J

@@ -113,6 +113,11 @@ def _sources(
     pulled = np.einsum("khg,ah->kag", point.J, forces)
     Q0 = np.einsum("abk,kag,kbh->gh", overlaps, moved, moved) - np.outer(S, S)
     T0 = np.einsum("abk,gk,kag,kbg->g", overlaps, bulk.scales, pulled, pulled)
+    # A noise q in the means leaves J q of itself, and the fit answers it by the force Lambda J q.
+    noise = ratios.mean_noise * np.outer(M, M)
+    answer = point.Lambda @ point.J
+    Q0 += np.einsum("k,kgi,ij,khj->gh", bulk.weights, point.J, noise, point.J)
+    T0 += np.einsum("gk,kgi,ij,kgj->g", bulk.weights * bulk.scales, answer, noise, answer)
     return Q0, T0 + (T**2 + ratios.inverse_d * M**2) / point.c**2
 
 
