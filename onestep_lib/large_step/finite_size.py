@@ -39,8 +39,8 @@ at them: its first derivatives give the variance (delta method), its second ones
   :math:`\varsigma=1` and signs the first two remove the noise of the mean altogether. This is why a
   scaled network is *better* than a centred one at small width: part of what the penalty of the means at
   finite d costs is taken back.
-* Row by row, :math:`|w_j|^2` changes by :math:`z_j^2/N` times :math:`-2\tilde\eta(\mathbb
-  E[\zeta\sigma\sigma']-c_1^2)`, a neuron's own share in the output, and by
+* Row by row, :math:`|w_j|^2` changes by :math:`z_j^2/N` times
+  :math:`-2\tilde\eta(\mathbb E[\zeta\sigma\sigma']-c_1^2)`, a neuron's own share in the output, and by
   :math:`\tilde\eta^2\,\mathrm{Var}(\sigma')\,\phi_0\,\mathbb E\sigma^2\,\mathbb Ez^2`, label noise in the
   private part of the gradient.
 

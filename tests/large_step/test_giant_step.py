@@ -225,7 +225,9 @@ def test_a_few_hundred_labels_serve_for_their_law_at_every_mu(labels, noise, dev
             few_q = 1 / (1 + np.multiply.outer(square, mu)) ** power
             exact, size = (weights * part) @ q**power, (weights * np.abs(part)) @ q**power
             moved = few @ few_q
-            assert np.all(np.abs(moved - exact) < 3e-14 * size)
+            # The rule is good to 1e-14. Sums of 20,000 terms round by as much, and not alike in each run:
+            # BLAS adds in an order that depends on where the arrays lie.
+            assert np.all(np.abs(moved - exact) < 1e-13 * size)
             route = "averages over the law of the labels node by node"
             deviation("batch_squared.squared_resolvents", route, moved, exact, scale=size)
 

@@ -35,6 +35,8 @@ SUITES = {
             "not slow",
             "-n",
             "2",
+            "--dist",
+            "worksteal",
             "--ignore=tests/book/site",
             "--ignore=tests/book/lab",
         ),
