@@ -5,7 +5,8 @@ r"""Ridge regression on features, for a whole path of penalties from one factori
 
 The penalty is lambda n in the unnormalised form, see :mod:`onestep_lib.settings`. The smaller of the two
 Gram matrices is diagonalised once; each penalty then costs a matrix-vector product (derived at
-:eq:`eq-primal-dual`, :eq:`eq-ridge-path`).
+:eq:`eq-primal-dual`, :eq:`eq-ridge-path`). For few penalties, all well above rounding, a Cholesky factor for
+each costs less.
 
 **Rank.** A Gram matrix squares the singular values of F and keeps half of their digits. Where no penalty
 covers the loss, F itself is decomposed, at several times the cost. A direction counts as absent, at every
@@ -31,6 +32,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh, svd
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from onestep_lib._checks import (
     check_callable,
@@ -58,6 +60,8 @@ __all__ = [
 # Where the smallest eigenvalue and the penalty are less than this part of the largest eigenvalue, rounding
 # leaves a Gram matrix fewer than about 6 digits of it.
 _GRAM = 1e-9
+# One diagonalisation costs as much as five to six Cholesky factors with their inverses.
+_FEW = 4
 
 
 @by_value
@@ -122,15 +126,23 @@ def ridge_path(F: np.ndarray, y: np.ndarray, ridges: ArrayLike) -> RidgePath:
     n, width = F.shape
     path = check_path("ridges", ridges)
     penalty = n * np.atleast_1d(path)
-    values, vectors = _eigen(F.T @ F if width < n else F @ F.T, max(n, width))
+    gram, right = (F.T @ F, F.T @ y) if width < n else (F @ F.T, y)
+    if _has_factors(gram, penalty):
+        solved, degrees, missed = _by_factors(gram, right, penalty)
+        if width < n:
+            return _from_gram(solved, degrees, missed, [(F, y)], path, n)
+        train = np.sum((penalty * solved) ** 2, axis=0) / n
+        # train/(1 - tr S/n)^2 without the penalty, which both sides contain.
+        gcv = n * np.sum(solved**2, axis=0) / (missed / penalty) ** 2
+        return _collect(path, F.T @ solved, train, degrees, gcv)
+    values, vectors = _eigen(gram, max(n, width))
     if values[0] + penalty.min() <= _GRAM * values[-1]:
         return _from_singular(F, y, path)
     if width < n:
-        return _from_gram(values, vectors, F.T @ y, [(F, y)], path, n)
-    rotated = vectors.T @ y
-    inverse, _ = _filters(values, penalty)
-    coefficients = F.T @ (vectors @ (inverse * rotated[:, None]))
-    return _collect(path, coefficients, values, inverse, *_losses(n, values, penalty, rotated))
+        return _from_gram(*_by_vectors(values, vectors, right, penalty), [(F, y)], path, n)
+    solved, degrees, _ = _by_vectors(values, vectors, right, penalty)
+    train, gcv = _losses(n, values, penalty, vectors.T @ y)
+    return _collect(path, F.T @ solved, train, degrees, gcv)
 
 
 def streamed_ridge_path(
@@ -175,7 +187,12 @@ def streamed_ridge_path(
     if n <= projected.size:
         F, y = (np.concatenate(parts) for parts in zip(*_checked(blocks), strict=True))
         return ridge_path(F, y, path)
-    return _from_gram(*_eigen(gram, n), projected, _checked(blocks), path, n)
+    penalty = n * np.atleast_1d(path)
+    if _has_factors(gram, penalty):
+        solved = _by_factors(gram, projected, penalty)
+    else:
+        solved = _by_vectors(*_eigen(gram, n), projected, penalty)
+    return _from_gram(*solved, _checked(blocks), path, n)
 
 
 def _samples(F: np.ndarray, y: np.ndarray, width: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -221,7 +238,7 @@ def _losses(
     _, missed = _filters(values, penalty)
     train = (outside + np.sum((missed * rotated[:, None]) ** 2, axis=0)) / n
     if values.size < n:
-        return train, _gcv(n, values, missed, train)
+        return train, _gcv(n, values.size, missed.sum(axis=0), train)
     # Both sides of train/(1 - tr S/n)^2 vanish where the fit interpolates; divided by the largest part that
     # is missed, they do not.
     total = values[:, None] + penalty
@@ -230,29 +247,57 @@ def _losses(
     return train, n * np.sum((part * rotated[:, None]) ** 2, axis=0) / np.sum(part, axis=0) ** 2
 
 
-def _gcv(n: int, values: np.ndarray, missed: np.ndarray, train: np.ndarray) -> np.ndarray:
+def _gcv(n: int, width: int, missed: np.ndarray, train: np.ndarray) -> np.ndarray:
     """train/(1 - tr S/n)^2 for n > N, where neither vanishes."""
-    return train / ((n - values.size + missed.sum(axis=0)) / n) ** 2
+    return train / ((n - width + missed) / n) ** 2
+
+
+def _has_factors(gram: np.ndarray, penalty: np.ndarray) -> bool:
+    """Whether the penalties are few, and each is enough beside the largest eigenvalue (at most the trace)."""
+    return bool(penalty.size <= _FEW and penalty.min() > _GRAM * np.trace(gram))
+
+
+def _by_factors(
+    gram: np.ndarray, right: np.ndarray, penalty: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(G + p I)^{-1} right, tr G (G + p I)^{-1} and tr p (G + p I)^{-1} at each penalty p, by Cholesky."""
+    size = right.size
+    solved, degrees, missed = np.empty((size, penalty.size)), np.empty(penalty.size), np.empty(penalty.size)
+    for k, one in enumerate(penalty):
+        shifted = gram.copy()
+        shifted.flat[:: size + 1] += one
+        factor, _ = dpotrf(shifted, lower=1, clean=1)
+        solved[:, k], _ = dpotrs(factor, right, lower=1)
+        inverse, _ = dpotri(factor, lower=1, overwrite_c=1)  # its lower half; the upper one is zero
+        degrees[k] = 2 * np.vdot(gram, inverse) - gram.diagonal() @ inverse.diagonal()
+        missed[k] = one * np.trace(inverse)
+    return solved, degrees, missed
+
+
+def _by_vectors(
+    values: np.ndarray, vectors: np.ndarray, right: np.ndarray, penalty: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same from the eigenvectors; what the right side has along an absent direction is rounding's."""
+    inverse, missed = _filters(values, penalty)
+    along = np.where(values > 0, vectors.T @ right, 0.0)
+    return vectors @ (inverse * along[:, None]), values @ inverse, missed.sum(axis=0)
 
 
 def _from_gram(
-    values: np.ndarray,
-    vectors: np.ndarray,
-    projected: np.ndarray,
+    coefficients: np.ndarray,
+    degrees: np.ndarray,
+    missed: np.ndarray,
     blocks: Iterable[tuple[np.ndarray, np.ndarray]],
     path: np.ndarray,
     n: int,
 ) -> RidgePath:
-    """The path for n > N from F^T F and F^T y, which has no part along an absent direction."""
-    inverse, missed = _filters(values, n * np.atleast_1d(path))
-    along = np.where(values > 0, vectors.T @ projected, 0.0)
-    coefficients = vectors @ (inverse * along[:, None])
+    """The path for n > N from what solves F^T F."""
     missing, train = n, np.zeros(coefficients.shape[1])
     for F, y in blocks:
         missing, train = missing - y.size, train + np.sum((y[:, None] - F @ coefficients) ** 2, axis=0) / n
     if missing:
         raise ValueError(f"blocks must return the same {n} samples at both calls, got {n - missing}")
-    return _collect(path, coefficients, values, inverse, train, _gcv(n, values, missed, train))
+    return _collect(path, coefficients, train, degrees, _gcv(n, coefficients.shape[0], missed, train))
 
 
 def _from_singular(F: np.ndarray, y: np.ndarray, path: np.ndarray) -> RidgePath:
@@ -264,15 +309,15 @@ def _from_singular(F: np.ndarray, y: np.ndarray, path: np.ndarray) -> RidgePath:
     outside = float(np.sum((y - left @ rotated) ** 2)) if width < n else 0.0
     inverse, _ = _filters(values, penalty)
     coefficients = right.T @ (singular[:, None] * inverse * rotated[:, None])
-    return _collect(path, coefficients, values, inverse, *_losses(n, values, penalty, rotated, outside))
+    train, gcv = _losses(n, values, penalty, rotated, outside)
+    return _collect(path, coefficients, train, values @ inverse, gcv)
 
 
 def _collect(
     path: np.ndarray,
     coefficients: np.ndarray,
-    values: np.ndarray,
-    inverse: np.ndarray,
     train: np.ndarray,
+    degrees: np.ndarray,
     gcv: np.ndarray,
 ) -> RidgePath:
     objective = train + path * np.sum(coefficients**2, axis=0)
@@ -280,7 +325,7 @@ def _collect(
         coefficients.reshape(coefficients.shape[0], *path.shape),
         train.reshape(path.shape),
         objective.reshape(path.shape),
-        (values @ inverse).reshape(path.shape),
+        degrees.reshape(path.shape),
         gcv.reshape(path.shape),
     )
 

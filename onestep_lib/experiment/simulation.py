@@ -163,6 +163,7 @@ class Draws:
         self.setting = setting
         self.direction = target_directions(setting, direction)
         self.ridge_batch = sample_batch(setting, setting.n, self.direction, ridge)
+        self._only: tuple[np.ndarray, np.ndarray] | None = None  # the test set, if it is one chunk
 
     def networks(self) -> Iterator[Network]:
         """The network after each step size."""
@@ -233,9 +234,18 @@ class Draws:
     def test_batches(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Test inputs and their labels without noise, in chunks, the same at every call."""
         size, inputs = check_count("size", size), deepcopy(self.test)
-        for start in range(0, size, _CHUNK):
-            X = sample_inputs(self.setting, min(_CHUNK, size - start), inputs)
-            yield X, self.setting.target(X @ self.direction)
+        if size > _CHUNK:
+            for start in range(0, size, _CHUNK):
+                yield self._test_batch(min(_CHUNK, size - start), inputs)
+            return
+        # A single chunk serves all networks of the repeat: it takes no more memory than any chunk does.
+        if self._only is None or self._only[1].size != size:
+            self._only = self._test_batch(size, inputs)
+        yield self._only
+
+    def _test_batch(self, size: int, inputs: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        X = sample_inputs(self.setting, size, inputs)
+        return X, self.setting.target(X @ self.direction)
 
 
 @one_thread()
@@ -251,8 +261,8 @@ def _repeat(
 def _losses(streams: Draws, network: Network, feature_map: FeatureMap, test_size: int) -> np.ndarray:
     """The three losses of one network of the repeat, shape (3, penalties)."""
     setting, ridges = streams.setting, np.atleast_1d(streams.setting.ridges)
-    # Test inputs, and the noise of a feature map, are the same after every step size: paths stay paired.
-    # They are drawn again each time, so that one network at a time is in memory.
+    # Test inputs, and the noise of a feature map, are the same after every step size: paths stay paired, and
+    # one network at a time is in memory.
     noise = deepcopy(streams.noise)
     path = _fit(network, feature_map, noise, *streams.ridge_batch, ridges)
     missed = np.zeros(ridges.size)

@@ -188,8 +188,25 @@ def test_features_that_are_all_zero_fit_nothing(shape, ridge):
     y = np.arange(1.0, shape[0] + 1)
     path = ridge_path(np.zeros(shape), y, ridge)
     assert not path.coefficients.any()
-    assert path.train == path.objective == path.gcv == pytest.approx(np.mean(y**2))
+    assert path.train == path.objective == pytest.approx(np.mean(y**2))
+    assert path.gcv == pytest.approx(np.mean(y**2))
     assert path.degrees_of_freedom == 0
+
+
+@pytest.mark.parametrize("shape", [(60, 25), (25, 60), (40, 40)])
+@pytest.mark.parametrize("ridge", [1e-6, 0.1, 1e6])
+def test_few_penalties_and_many_give_the_same(shape, ridge):
+    """A Cholesky factor for each penalty, or one diagonalisation for all."""
+    rng = np.random.default_rng(3)
+    F, y = rng.standard_normal(shape), rng.standard_normal(shape[0])
+    many = [ridge, *np.geomspace(1e-3, 1e3, 12)]
+    wide, alone = ridge_path(F, y, many), ridge_path(F, y, ridge)
+    streamed = streamed_ridge_path(lambda: [(F[:20], y[:20]), (F[20:], y[20:])], ridge)
+    for name in ("coefficients", "train", "objective", "degrees_of_freedom", "gcv"):
+        expected = getattr(wide, name)[..., 0]
+        for found in (alone, streamed):
+            np.testing.assert_allclose(getattr(found, name), expected, rtol=1e-8, atol=1e-12)
+    assert alone.degrees_of_freedom > 0
 
 
 @pytest.mark.parametrize(("n", "width"), [(40, 5), (40, 20), (40, 32)])
