@@ -100,6 +100,7 @@ def check(found, expected):
             assert (result.status, result.score) == (grading.GRADED, expected[student]), (student, result)
 
 
+@pytest.mark.slow
 def test_a_small_class(made, tmp_path):
     only = ("right-0", "nothing", "wrong-factor", "hostile-quits", "changed-tests", "torn")
     course, folder, found, expected = graded(made, tmp_path, only)

@@ -133,6 +133,7 @@ def test_a_dead_reference_on_an_unchanged_page_is_found(small):
     assert small.build()[0] == 0
 
 
+@pytest.mark.slow
 def test_a_torn_chapter_cache_is_made_again(small):
     assert small.build()[0] == 0
     (executed,) = small.root.glob("_build/.chapters/*/executed/*/base.ipynb")

@@ -62,7 +62,7 @@ def test_ridge_on_x_is_random_features_of_a_wide_linear_network(deviation):
     deviation("baseline_fits.baselines", "ridge on x, wide linear network, 40 repeats", z, 0, 1)
 
 
-@pytest.mark.parametrize("rows", ["gaussian", "spherical"])
+@pytest.mark.parametrize("rows", ["gaussian", pytest.param("spherical", marks=pytest.mark.slow)])
 def test_kernel_ridge_is_random_features_of_infinite_width(rows, deviation):
     s = S.replace(rows=rows, activation="relu", d=150)
     found = baselines(s, rng(4), 40, ("kernel",), test_size=2000)["kernel"]

@@ -115,6 +115,7 @@ def test_realised_batches(coefficients, noise, alpha, capsys, deviation):
     assert np.max(np.abs(z)) < 4
 
 
+@pytest.mark.slow
 def test_n_equal_to_d_is_the_limit_of_both_sides():
     """Averages of 1/(1 + h^2) fall smoothly through n = d."""
     means = []

@@ -13,6 +13,7 @@ S = Setting(n=400, d=200, N=300, target="sin", noise=0.3, ridge=[0.01, 1.0], ste
 TWO_STAIRS = partial(finite_staircase, level=2)
 
 
+@pytest.mark.slow
 def test_no_step_of_a_fine_grid_is_better(deviation):
     s = S
     best = best_step(s)

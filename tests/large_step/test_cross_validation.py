@@ -36,7 +36,13 @@ def drawn(s, repeats, seed):
     return np.array(rows)
 
 
-@pytest.mark.parametrize("case", CASES)
+# The others take six seconds each.
+QUICK = "softplus, N < n"
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case != QUICK)) for case in CASES]
+)
 def test_networks(case, deviation):
     s = CASES[case]
     rows, theory = drawn(s, 16, 1), validation_losses(s)

@@ -372,7 +372,7 @@ def test_the_linear_part_may_vanish(name, deviation):
             deviation("one_curve.one_step", f"{name}, c_1 = {slope:g} beside c_1 = 0", value, limit)
 
 
-@pytest.mark.parametrize("step", [15.0, 150.0, 500.0])
+@pytest.mark.parametrize("step", [15.0, 150.0, pytest.param(500.0, marks=pytest.mark.slow)])
 def test_nodes_follow_the_growth_of_the_bulk(step):
     s = ABS.replace(target=HE12, step=step)
     count = stepped_vocabulary(s, step).spikes.size // 2

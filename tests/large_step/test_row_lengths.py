@@ -81,7 +81,7 @@ def test_every_entry_against_drawn_rows(sigma, labels, rows, phi, deviation):
 
 
 @pytest.mark.parametrize(("phi", "d", "batches"), [(0.008, 32, 40), (300.0, 2400, 60)])
-@pytest.mark.parametrize("name", ["tanh", "mixed"])
+@pytest.mark.parametrize("name", ["tanh", pytest.param("mixed", marks=pytest.mark.slow)])
 def test_many_and_few_samples_against_drawn_rows(name, phi, d, batches, deviation):
     check(setting(ACTIVATIONS[name], CENTRED, phi, noise=0.3), d, 200, batches, deviation)
 

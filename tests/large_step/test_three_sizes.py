@@ -51,6 +51,7 @@ def test_entries_drawn_afresh_are_the_table_s():
     np.testing.assert_allclose(own * np.sqrt(len(draws)), errors * np.sqrt(case["repeats"]), rtol=0.6)
 
 
+@pytest.mark.slow
 def test_a_chunk_of_the_table_can_be_repeated():
     """Chunk 0 alone has the table's mean within its own error, seed and order being the same."""
     case, row = THREE_SIZES["d = 150"], stored_table("three-sizes")["cases"]["d = 150"]

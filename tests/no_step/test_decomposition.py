@@ -96,7 +96,9 @@ def crossed(setting, rng, count=6, test_size=1500):
     return [products[np.broadcast_to(kind, products.shape)].mean() for kind in kinds]
 
 
-@pytest.mark.parametrize(("width", "ridge"), [(96, 0.01), (160, 0.01), (400, 0.003)])
+@pytest.mark.parametrize(
+    ("width", "ridge"), [(96, 0.01), (160, 0.01), pytest.param(400, 0.003, marks=pytest.mark.slow)]
+)
 def test_crossed_draws_of_networks_and_data(width, ridge, deviation):
     setting = Setting(n=160, d=96, N=width, target=(0, 1, 0.5), noise=0.5, ridge=ridge)
     draws = np.array([crossed(setting, child) for child in np.random.default_rng(width).spawn(24)])

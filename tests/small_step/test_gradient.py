@@ -191,7 +191,7 @@ def test_weight_spectrum_of_a_path_and_without_slope():
         ("scaled", "relu", 4.0, None),
         ("raw", "tanh", 2.3, None),
         ("centred", "tanh", 2.5, 200),
-        ("centred", "tanh", 3.5, 5000),
+        pytest.param("centred", "tanh", 3.5, 5000, marks=pytest.mark.slow),
         ("raw", "tanh", 2.5, 400),
     ],
 )

@@ -257,6 +257,7 @@ def constant_part(s, rng):
     return [rest.mean(axis=0) @ neurons for rest in rests]
 
 
+@pytest.mark.slow
 def test_widened_spikes_are_closer_to_the_network():
     # The constant that F_2 leaves does not fall with n; that of the widened one does, like eta^2/N.
     s = Setting(n=400, d=240, N=320, activation="relu", rows="spherical", step=1.0, **COMMON)
@@ -342,6 +343,7 @@ def test_spike_constant_is_the_closed_form_s_limit(deviation):
     assert rows[2, 0] == pytest.approx(1 + exact_spike(s).widening)
 
 
+@pytest.mark.slow
 def test_rows_normalised_again_have_no_constant():
     """The coefficient of F_2 minus that of He_2 is then all that is left: q = -1."""
     s, ratios = wave_setting(1600), []

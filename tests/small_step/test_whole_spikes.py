@@ -60,7 +60,7 @@ def test_parity():
     assert np.all(lengths[[1, 3, 5]] > 0.1)
 
 
-@pytest.mark.parametrize("name", ["tanh", "relu"])
+@pytest.mark.parametrize("name", [pytest.param("tanh", marks=pytest.mark.slow), "relu"])
 def test_outliers_of_networks(name, deviation):
     """Every power at once stays near the network where the first powers are off by a third."""
     sigma = "tanh" if name == "tanh" else centred("relu")

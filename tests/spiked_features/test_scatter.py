@@ -24,7 +24,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "steep labels")) for name in CASES]
+)
 def test_the_variance_of_simulated_draws(name, deviation):
     case, n, d, N, ridge = CASES[name]
     repeats, m = 500, 1000

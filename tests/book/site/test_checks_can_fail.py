@@ -98,10 +98,15 @@ def test_an_overflow_at_the_width_of_a_phone_is_told(seen):
 @pytest.mark.parametrize("view", ["desktop-light", "desktop-dark", "phone-light", "phone-dark"])
 def test_axe_reports_what_is_wrong_in_each_view(seen, view):
     found = seen.views[view].violations
-    assert any(x.startswith("button-name") and "seeded-button" in x for x in found)
-    assert any(x.startswith("image-alt") and "favicon.svg" in x for x in found)
-    assert any(x.startswith("link-name") and "seeded-nameless" in x for x in found)
-    assert any(x.startswith("aria-roles") and 'role="nosuch"' in x for x in found)
+    # A window's second mode is asked for colours alone.
+    first = view in ("desktop-light", "phone-dark")
+    for rule, part in (
+        ("button-name", "seeded-button"),
+        ("image-alt", "favicon.svg"),
+        ("link-name", "seeded-nameless"),
+        ("aria-roles", 'role="nosuch"'),
+    ):
+        assert any(x.startswith(rule) and part in x for x in found) == first
     pale = [x for x in found if x.startswith("color-contrast")]
     assert any("seeded-pale" in x for x in pale)
     assert any('<p class="seeded-dark"' in x for x in pale) == view.endswith("dark")

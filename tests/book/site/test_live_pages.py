@@ -9,7 +9,7 @@ from visits import AXE, MOVE, STATE, TIMES, WCAG
 
 from onestep_lib.figures import Explorer, HLine, Panel, Slider, plotting
 
-TAGS = [*WCAG, "best-practice"]
+TAGS = [*WCAG["values"], "best-practice"]
 FRAME = 1000 / 60
 
 
