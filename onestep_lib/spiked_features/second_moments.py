@@ -107,18 +107,22 @@ def _sources(
     """The parts of Q and of T_gg (the variance of the dual field) that do not depend on Q and N."""
     bulk = table.features.bulk
     M, S, T = np.split(mean.coefficients, 3)
-    forces = np.stack([mean.upsilon, mean.m_hat])
-    overlaps = np.array([[bulk.vv, bulk.vt], [bulk.vt, bulk.tt]])
-    moved = np.einsum("kgh,ah->kag", point.K, forces)
-    pulled = np.einsum("khg,ah->kag", point.J, forces)
-    Q0 = np.einsum("abk,kag,kbh->gh", overlaps, moved, moved) - np.outer(S, S)
-    T0 = np.einsum("abk,gk,kag,kbg->g", overlaps, bulk.scales, pulled, pulled)
-    # A noise q in the means leaves J q of itself, and the fit answers it by the force Lambda J q.
-    noise = ratios.mean_noise * np.outer(M, M)
-    answer = point.Lambda @ point.J
-    Q0 += np.einsum("k,kgi,ij,khj->gh", bulk.weights, point.J, noise, point.J)
-    T0 += np.einsum("gk,kgi,ij,kgj->g", bulk.weights * bulk.scales, answer, noise, answer)
+    forces = np.stack([mean.upsilon, mean.m_hat], axis=1)
+    overlaps = np.moveaxis(np.array([[bulk.vv, bulk.vt], [bulk.vt, bulk.tt]]), -1, 0)
+    moved, pulled = point.K @ forces, np.swapaxes(point.J, 1, 2) @ forces
+    Q0 = _squares(moved @ overlaps, moved) - np.outer(S, S)
+    T0 = np.sum(bulk.scales.T * np.sum((pulled @ overlaps) * pulled, axis=-1), axis=0)
+    if np.any(ratios.mean_noise):
+        # A noise q in the means leaves J q of itself, and the fit answers it by the force Lambda J q.
+        noise, answer = ratios.mean_noise * np.outer(M, M), point.Lambda @ point.J
+        Q0 += _squares(bulk.weights[:, None, None] * (point.J @ noise), point.J)
+        T0 += np.sum((bulk.weights * bulk.scales).T * np.sum((answer @ noise) * answer, axis=-1), axis=0)
     return Q0, T0 + (T**2 + ratios.inverse_d * M**2) / point.c**2
+
+
+def _squares(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The sum of left right^T over the atoms of the bulk, (G, G)."""
+    return np.tensordot(left, right, axes=([0, 2], [0, 2]))
 
 
 def _extra_error(
