@@ -97,7 +97,8 @@ def whole_spike_matrix(
         # Imported where it is used: 4 % of the time of `import onestep_lib`.
         from scipy.interpolate import CubicSpline
 
-        knots = np.linspace(z.min(), z.max(), _KNOTS)
+        half = np.linspace(0, np.max(np.abs(z)), _KNOTS // 2 + 1)
+        knots = np.concatenate([-half[:0:-1], half])
         rows = CubicSpline(knots, _coefficients(sigma, unit * knots, spike.widening, level), axis=1)(z)
     else:
         rows = _coefficients(sigma, unit * z, spike.widening, level)
@@ -126,8 +127,11 @@ def _coefficients(sigma: Activation, s: np.ndarray, widening: float, level: int)
     """The averages of h_q(kappa) H(s, kappa), shape (level + 1, len(s))."""
     kappa, weights = hermegauss(_NODES)
     basis = hermite(level, kappa) / np.sqrt(factorial(np.arange(level + 1)))[:, None]
-    means = np.stack([_mean(sigma, value * kappa, np.sqrt(1 + value**2 * widening)) for value in s])
-    return (basis * weights / weights.sum()) @ means.T
+    # kappa and -kappa have one law: at -s the odd coefficients change their sign, and no more.
+    sizes, place = np.unique(np.abs(s), return_inverse=True)
+    means = np.stack([_mean(sigma, value * kappa, np.sqrt(1 + value**2 * widening)) for value in sizes])
+    signs = np.sign(s) ** (np.arange(level + 1)[:, None] % 2)
+    return signs * ((basis * weights / weights.sum()) @ means.T)[:, place]
 
 
 def _mean(sigma: Activation, t: np.ndarray, scale: float) -> np.ndarray:
