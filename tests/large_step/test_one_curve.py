@@ -31,13 +31,12 @@ from onestep_lib.large_step import (
     stepped_features,
     stepped_vocabulary,
 )
+from onestep_lib.settings import LOSSES
 from onestep_lib.small_step import exact_spike, finite_staircase, gradient_of, label_moments, second_direction
 from onestep_lib.spiked_features import BulkCovariance
 from onestep_lib.spiked_features import losses as spiked_features
 
-DATA = Path(__file__).parents[1] / "data"
 HE12 = (0, 1, 2**-0.5)
-LOSSES = ("train", "test", "objective")
 
 TANH = Setting(
     n=800, d=400, N=600, activation="tanh", target=(0, 1, 0, 0.3), noise=0.3, ridge=0.02, step=800**0.55
