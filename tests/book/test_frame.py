@@ -45,7 +45,7 @@ MISSPELLED = {
 NO_THEORY = {
     "batches", "cache", "convergence", "costs", "drawings", "explorer", "feature_maps", "initialisation",
     "inputs", "kernel", "look",
-    "network", "plotting", "portraits", "schedules", "series", "settings", "signature", "simulation",
+    "network", "plotting", "portraits", "repeats", "schedules", "series", "settings", "signature", "simulation",
     "sliders", "svg", "sweeps",
     # Parts of `losses`, whose deviations are theirs.
     "inner_average", "mean_part", "model", "second_moments",
