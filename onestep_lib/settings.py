@@ -64,6 +64,7 @@ from onestep_lib.activations import activation as as_activation
 from onestep_lib.activations import target as as_target
 from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.quadrature import ScalarFunction
+from onestep_lib.repeats import mean_and_error
 from onestep_lib.schedules import Schedule
 from onestep_lib.two_index import TwoIndexTarget
 
@@ -438,8 +439,7 @@ class Losses:
                 f"draws must have shape (repeats >= 2, 3, ...), got {draws.shape}: "
                 "one repeat has no standard error"
             )
-        mean = draws.mean(axis=0)
-        error = draws.std(axis=0, ddof=1) / np.sqrt(draws.shape[0])
+        mean, error = mean_and_error(draws)
         train, test, objective = map(plain, mean)
         train_se, test_se, objective_se = map(plain, error)
         return cls(train, test, objective, train_se, test_se, objective_se, draws)

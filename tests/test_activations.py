@@ -1,9 +1,7 @@
 """Activations and targets: constants to 12 digits, closed forms, refusals, pickling."""
 
-import json
 import math
 import pickle
-from pathlib import Path
 
 import joblib
 import mpmath
@@ -12,12 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.special import erf, factorial
+from stored_numbers import stored_data
 
 from onestep_lib import Setting
 from onestep_lib.activations import ACTIVATIONS, TARGETS, Activation, Target, activation, centred, target
 from onestep_lib.hermite import hermite, hermite_powers
 
-REFERENCE = json.loads((Path(__file__).parent / "data" / "hermite.json").read_text(encoding="utf-8"))
+REFERENCE = stored_data("hermite")
 
 
 def _gelu_tanh(x):

@@ -32,6 +32,7 @@ from onestep_lib.experiment import (
 from onestep_lib.hermite import hermite, monomial_to_hermite
 from onestep_lib.large_step import spike_strength
 from onestep_lib.no_step import random_features, resolvent_traces
+from onestep_lib.repeats import mean_and_error
 from onestep_lib.small_step import (
     exact_spike,
     finite_gain,
@@ -67,11 +68,6 @@ def simulated_gains(s, level, draws, directions, seed):
             for child in np.random.default_rng(seed).spawn(draws)
         ]
     )
-
-
-def mean_and_error(values):
-    """Over independent draws, along the first axis."""
-    return np.mean(values, axis=0), np.std(values, axis=0, ddof=1) / np.sqrt(len(values))
 
 
 def steps_of(s, step, seeds, first=0):

@@ -16,6 +16,7 @@ from onestep_lib.experiment import (
 from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.large_step import expected_lengths, nearest_setting, spike_map
 from onestep_lib.no_step import weight_law
+from onestep_lib.settings import LOSSES
 from onestep_lib.small_step import (
     feature_outliers,
     finite_gain,
@@ -26,7 +27,6 @@ from onestep_lib.small_step import (
     weight_spectrum,
 )
 
-KINDS = ("train", "test", "objective")
 SMALL = Setting(n=40, d=20, N=30, target=(0, 1, 0.5), noise=0.3)
 WORDS = Vocabulary((0.5, -1.0, 2.0, 0.0), (0.4, 0.3, 0.2, 0.1))
 
@@ -183,7 +183,7 @@ def test_one_step_against_simulation(case, deviation):
     s = Setting(n=400, d=200, N=300, noise=0.3, ridge=0.1, step=[0.0, 4.0, 17.0]).replace(**change)
     found, theory = simulate(s, rng(seed), repeats=40, test_size=4000), one_step(s)
     z = []
-    for k, kind in enumerate(KINDS):
+    for k, kind in enumerate(LOSSES):
         moved = found.draws[:, k, 1:] - found.draws[:, k, :1]
         error = moved.std(axis=0, ddof=1) / np.sqrt(len(moved))
         z.append((moved.mean(axis=0) - (theory[kind][0][1:] - theory[kind][0][0])) / error)

@@ -100,3 +100,38 @@ def require_one_import(code):
     folders = [source for source in sources if source.split(".")[1:2] and source.split(".")[1] in FLOORS[1:]]
     assert all(source.count(".") == 1 for source in folders), folders
     assert len(folders) == len(set(folders)), folders
+
+
+def test_no_function_is_written_in_two_chapters():
+    homes = {}
+    for path in NOTEBOOKS:
+        for cell in json.loads(path.read_text("utf-8"))["cells"]:
+            if cell["cell_type"] == "code":
+                for function in functions("".join(cell["source"])):
+                    homes.setdefault(body_of(function), set()).add((path.stem, function.name))
+    twice = [names for names in homes.values() if len({stem for stem, _ in names}) > 1]
+    assert not twice, f"the library is their home: {twice}"
+
+
+def functions(code: str) -> list[ast.FunctionDef]:
+    plain = re.sub(r"^(\s*)%.*$", r"\1pass", code, flags=re.MULTILINE)
+    return [node for node in ast.walk(ast.parse(plain)) if isinstance(node, ast.FunctionDef)]
+
+
+def body_of(function: ast.FunctionDef) -> str:
+    """What a function does, whatever it and its variables are called and its docstring says."""
+    names = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name):
+            node.id = names.setdefault(node.id, str(len(names)))
+        elif isinstance(node, ast.arg):
+            node.arg = names.setdefault(node.arg, str(len(names)))
+    said = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return " ".join(map(ast.dump, [function.args, *said]))
+
+
+def test_a_function_is_known_by_what_it_does():
+    one, same, other = functions(
+        'def f(x):\n    "Half."\n    return x / 2\ndef g(y):\n    return y / 2\ndef h(y):\n    return y / 3'
+    )
+    assert body_of(one) == body_of(same) != body_of(other)

@@ -18,6 +18,7 @@ from onestep_lib.experiment import (
 )
 from onestep_lib.large_step import expected_lengths
 from onestep_lib.no_step import fixed_feature_floor
+from onestep_lib.settings import LOSSES
 from onestep_lib.small_step import (
     direction_floor,
     finite_gain,
@@ -30,7 +31,6 @@ from onestep_lib.small_step import (
 )
 from onestep_lib.two_index import TwoIndexTarget
 
-KINDS = ("train", "test", "objective")
 MIXED = TwoIndexTarget(lambda s, t: 0.9 * s + 0.5 * t + 0.6 * s * t + 0.3 * (t**2 - 1), "mixed")
 ANGLE = 0.7
 TURNED = TwoIndexTarget(lambda s, t: np.tanh(np.cos(ANGLE) * s + np.sin(ANGLE) * t), "a turned tanh")
@@ -80,7 +80,7 @@ def test_a_turned_single_index_draws_the_same_losses():
 def test_random_features_against_simulation(deviation):
     s = S.replace(ridge=[0.02, 0.2])
     found, theory = simulate(s, rng(3), repeats=40, test_size=2000), random_features(s)
-    z = [(found[kind][0] - theory[kind][0]) / found[kind][1] for kind in KINDS]
+    z = [(found[kind][0] - theory[kind][0]) / found[kind][1] for kind in LOSSES]
     print("random features: z", np.round(z, 1).tolist())
     assert np.abs(z).max() < 4
     deviation("gaussian_equivalence.random_features", "two directions, n = 400, 40 repeats", z, 0, 1)

@@ -171,6 +171,7 @@ from onestep_lib.no_step import (
     weight_law,
 )
 from onestep_lib.quadrature import gauss_legendre, gaussian_mean, gaussian_quadrature
+from onestep_lib.repeats import mean_and_error
 from onestep_lib.schedules import Schedule
 from onestep_lib.small_step import (
     Gain,
@@ -262,7 +263,7 @@ UNIT_ROWS = NETWORK.weights / np.linalg.norm(NETWORK.weights, axis=1, keepdims=T
 SPIKED = SpikedModel(S.activation, np.ones(1), np.ones(1), S.target)
 ONE_SPIKE = SpikedModel(S.activation, np.ones(1), np.ones(1), S.target, row_variance=0)
 SADDLE = gordon_saddle(ONE_SPIKE, 0.5, 0.7, 0.1)
-TABLE, BULK = SPIKED.table.features, isotropic_covariance(1)
+TABLE = SPIKED.table.features
 SPIKE, GRID = Spike(1.2, 0.5), kappa_grid()
 LOSSES = Losses(0.1, 0.3, 0.2)
 PREDICTED = PredictedLosses(LOSSES, np.full((4, 3), 0.01))
@@ -441,6 +442,7 @@ CALLS = {
     smoother: {"F": F, "ridge": 0.1},
     leave_one_out: {"F": F, "y": Y, "ridge": 0.1},
     least_squares_inflation: {"n": 9, "width": 3},
+    mean_and_error: {"draws": np.ones((2, 3))},
     RowLengths: {"mean": np.ones(3), "covariance": np.eye(3)},
     RowLengths.nu: {"self": RowLengths(np.ones(3), np.eye(3)), "shift": 0.5},
     expected_lengths: {"setting": S},
@@ -570,6 +572,7 @@ CALLS = {
         "colour": "blue",
     },
     pl.legend: {"ax": _axes},
+    pl.log_axis: {"ax": _axes, "ticks": [0.5, 1.0], "label": "x"},
     pl.picture: {"drawn": lambda: pl.figure()[0], "alt": "Nothing."},
     pl.theory_and_simulation: {
         "ax": _axes, "x": [0.0, 1.0], "theory": [0.0, 1.0], "mean": [0.0, 1.0], "se": [0.1, 0.1],

@@ -22,6 +22,7 @@ from onestep_lib.experiment.batches import sample_inputs
 from onestep_lib.experiment.network import feature_matrix
 from onestep_lib.experiment.ridge import ridge_path
 from onestep_lib.experiment.simulation import Draws
+from onestep_lib.repeats import mean_and_error
 from onestep_lib.settings import Setting
 from onestep_lib.two_index import TwoIndexTarget
 
@@ -144,8 +145,7 @@ def _profile(
     if edges.size < 2 or np.any(np.diff(edges) <= 0):
         raise ValueError(f"edges must be two or more increasing numbers, got {shown(edges)}")
     draws = np.stack([_one_profile(setting, child, edges, test_size) for child in rng.spawn(repeats)])
-    error = draws.std(axis=0, ddof=1) / np.sqrt(repeats)
-    return Profile((edges[:-1] + edges[1:]) / 2, draws.mean(axis=0), error)
+    return Profile((edges[:-1] + edges[1:]) / 2, *mean_and_error(draws))
 
 
 @one_thread()

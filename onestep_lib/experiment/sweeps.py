@@ -48,6 +48,7 @@ from onestep_lib._files import replace_file
 from onestep_lib.activations import Activation
 from onestep_lib.cache import kept, library_version
 from onestep_lib.experiment.simulation import simulate
+from onestep_lib.repeats import mean_and_error
 from onestep_lib.settings import LOSSES, Setting
 
 __all__ = [
@@ -218,13 +219,14 @@ def sweep_row(case: dict[str, Any], draws: np.ndarray) -> dict[str, Any]:
     levels, changes = draws[:, :, 0], draws[:, :, 1:] - draws[:, :, :1]
     row: dict[str, Any] = {**case, "level": {}, "change": {}}
     for key, level, change in zip(LOSSES, levels.T, np.moveaxis(changes, 1, 0), strict=True):
-        row["level"][key] = _mean_and_error(level)
-        row["change"][key] = [_mean_and_error(column) for column in change.T]
+        row["level"][key] = _as_entry(level)
+        row["change"][key] = [_as_entry(column) for column in change.T]
     return row
 
 
-def _mean_and_error(values: np.ndarray) -> dict[str, float]:
-    return {"mean": float(values.mean()), "se": float(values.std(ddof=1) / np.sqrt(values.size))}
+def _as_entry(values: np.ndarray) -> dict[str, float]:
+    mean, error = mean_and_error(values)
+    return {"mean": float(mean), "se": float(error)}
 
 
 def stored_table(sweep: str) -> dict[str, Any]:

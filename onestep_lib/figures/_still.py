@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, MARKERS
+from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, MARKERS, linestyle
 from onestep_lib.figures.plotting import figure
 from onestep_lib.figures.series import Bars, Dots, HLine, Line, Series, VLine
 
@@ -57,14 +57,9 @@ def _look(item: Series, order: int) -> dict[str, Any]:
     }
 
 
-def _linestyle(dash: str) -> str | tuple[int, tuple[float, ...]]:
-    lengths = DASHES[dash]
-    return (0, tuple(length / 2 for length in lengths)) if lengths else "solid"
-
-
 def _line(ax: Axes, item: Line, columns: dict[str, np.ndarray], order: int) -> None:
     dash = item.dash or list(DASHES)[order % len(DASHES)]
-    ax.plot(columns["x"], columns["y"], linestyle=_linestyle(dash), **_look(item, order))
+    ax.plot(columns["x"], columns["y"], linestyle=linestyle(dash), **_look(item, order))
 
 
 def _dots(ax: Axes, item: Dots, columns: dict[str, np.ndarray], order: int) -> None:
@@ -78,11 +73,11 @@ def _bars(ax: Axes, item: Bars, columns: dict[str, np.ndarray], order: int) -> N
 
 
 def _vline(ax: Axes, item: VLine, columns: dict[str, np.ndarray], order: int) -> None:
-    ax.axvline(columns["x"][0], linestyle=_linestyle(item.dash), **_look(item, order))
+    ax.axvline(columns["x"][0], linestyle=linestyle(item.dash), **_look(item, order))
 
 
 def _hline(ax: Axes, item: HLine, columns: dict[str, np.ndarray], order: int) -> None:
-    ax.axhline(columns["y"][0], linestyle=_linestyle(item.dash), **_look(item, order))
+    ax.axhline(columns["y"][0], linestyle=linestyle(item.dash), **_look(item, order))
 
 
 _DRAW: dict[type[Series], Callable[..., None]] = {

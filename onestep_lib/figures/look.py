@@ -46,3 +46,9 @@ MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D"}
 """Names of markers and matplotlib's letters for them."""
 ERROR_BARS = 2.0
 """Error bars reach this many standard errors to either side, in every figure of the book."""
+
+
+def linestyle(dash: str) -> str | tuple[int, tuple[float, ...]]:
+    """A name in `DASHES` as matplotlib takes it, which counts in widths of the line: 2 points."""
+    lengths = DASHES[dash]
+    return (0, tuple(length / 2 for length in lengths)) if lengths else "solid"

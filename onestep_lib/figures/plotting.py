@@ -36,7 +36,7 @@ from onestep_lib._checks import (
     shown,
 )
 from onestep_lib._values import by_value
-from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, ERROR_BARS, MARKERS
+from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, ERROR_BARS, MARKERS, linestyle
 
 __all__ = [
     "STYLE",
@@ -46,6 +46,7 @@ __all__ = [
     "gap_table",
     "histogram_and_density",
     "legend",
+    "log_axis",
     "picture",
     "theory_and_simulation",
     "use_style",
@@ -200,7 +201,7 @@ def theory_and_simulation(
     grid, theory = as_floats(on, given, "numbers"), as_floats("theory", theory, "numbers")
     if theory.shape != grid.shape:
         raise ValueError(f"theory and {on} must have one shape, got {theory.shape} and {grid.shape}")
-    (line,) = ax.plot(grid, theory, color=COLOURS[colour], linestyle=_linestyle(dash), label=label)
+    (line,) = ax.plot(grid, theory, color=COLOURS[colour], linestyle=linestyle(dash), label=label)
     dots = ax.errorbar(
         x,
         mean,
@@ -240,6 +241,27 @@ def legend(ax: Axes, **options: Any) -> Legend:
     title = heading if any(isinstance(pair, tuple) for pair in pairs) else None
     with _styled():
         return ax.legend(pairs, labels, **({"title": title, "alignment": "left"} | options))
+
+
+def log_axis(ax: Axes, ticks: ArrayLike, label: str) -> None:
+    """Make the horizontal axis logarithmic, with these numbers on it and no mark between them.
+
+    matplotlib's own choice, powers of ten, leaves an axis of one decade almost without numbers.
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import figure, log_axis
+    >>> _, ax = figure()
+    >>> log_axis(ax, [0.5, 1, 2], "width N/n")
+    >>> print([tick.get_text() for tick in ax.get_xticklabels()], ax.get_xlabel())
+    ['0.5', '1', '2'] width N/n
+    """
+    check_instance("ax", ax, Axes)
+    check_text("label", label)
+    ticks = check_positive("ticks", check_vector("ticks", ticks))
+    ax.set(xscale="log", xlabel=label)
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_xticks([], minor=True)
 
 
 def histogram_and_density(
@@ -404,11 +426,6 @@ def _digits(value: float, count: int) -> str:
     exponent = int(f"{value:e}".partition("e")[2])
     decimals = max(0, count - 1 - exponent)
     return f"{round(value, count - 1 - exponent):.{decimals}f}"
-
-
-def _linestyle(dash: str) -> str | tuple[int, tuple[float, ...]]:
-    lengths = DASHES[dash]
-    return (0, tuple(length / 2 for length in lengths)) if lengths else "solid"
 
 
 # White where JupyterLab's variable exists (its dark theme would swallow the ink), else transparent.

@@ -195,6 +195,10 @@ def one_step(
 
     Notes
     -----
+    On one processor the same call gives the same bits, whatever was called before. Another may differ in last
+    digits, which the tolerance turns into at most 1e-7 of a loss (measured; so much at n = N and a ridge of
+    1e-7, 1e-9 at ordinary penalties).
+
     Where networks of the usual sizes are not yet at this limit (measured; test loss unless said):
 
     - a target He_2 at steps of 6 to 23 :math:`\sqrt N`: the network learns some of it, most at small d, and

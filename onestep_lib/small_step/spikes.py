@@ -28,9 +28,10 @@ not vanish (`spike_constant`):
 This is derived and measured, not proved, and not in the papers; we have not read the proof of the theorem.
 The measurement is the projection on :math:`\mathbf 1(a\circ a)^\top` (`measured_spike_constant`): it agrees
 with the term and grows with n, while the whole norm of F - F_2 still falls at the sizes that one simulates
-(n up to 3200), where other terms are larger. Rows that are normalised again after the step lose the term (q
-= -1). :func:`onestep_lib.small_step.gradient.exact_spike` gives q to the theories, ``widened=True`` to the
-feature maps.
+(n up to 4000), where the private change of the neurons with the largest readouts is larger. Rows that are
+normalised again after the step lose the term (q = -1).
+:func:`onestep_lib.small_step.gradient.exact_spike` gives q to the theories, ``widened=True`` to the feature
+maps.
 
 **One matrix holds them all.** In the basis :math:`h_q=He_q(\kappa)/\sqrt{q!}`, q = 0, ..., l, and g on the
 side of the samples, and an orthonormal one on the side of the neurons, the parts of rank one are a small

@@ -532,7 +532,6 @@ def printed_table(notebook: dict) -> None:
     cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "a\nb\nc\n"}]
 
 
-AFTER_WORDS = "## In words"
 SIMULATION = "from onestep_lib"
 DEFECTS = [
     (metadata_is_complete, lambda notebook: notebook["metadata"].pop("onestep")),

@@ -44,7 +44,7 @@ MISSPELLED = {
 # Public modules that state no formula of the theory.
 NO_THEORY = {
     "batches", "cache", "convergence", "costs", "drawings", "explorer", "feature_maps", "initialisation",
-    "inputs", "kernel", "look",
+    "inputs", "kernel", "look", "repeats",
     "network", "plotting", "portraits", "schedules", "series", "settings", "signature", "simulation",
     "sliders", "svg", "sweeps",
     # Parts of `losses`, whose deviations are theirs.

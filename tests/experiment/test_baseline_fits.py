@@ -13,9 +13,9 @@ from onestep_lib.experiment import (
     least_squares_inflation,
 )
 from onestep_lib.experiment.simulation import Draws
+from onestep_lib.settings import LOSSES
 from onestep_lib.two_index import TwoIndexTarget
 
-KINDS = ("train", "test", "objective")
 S = Setting(n=300, d=100, N=200, target=(0, 1, 0.5), noise=0.4, ridge=[0.02, 0.2])
 
 
@@ -67,7 +67,7 @@ def test_kernel_ridge_is_random_features_of_infinite_width(rows, deviation):
     s = S.replace(rows=rows, activation="relu", d=150)
     found = baselines(s, rng(4), 40, ("kernel",), test_size=2000)["kernel"]
     theory = random_features(s.replace(N=10**7, ridge=s.ridges * 10**7 / s.N))
-    z = [(found[kind][0] - theory[kind][0]) / found[kind][1] for kind in KINDS]
+    z = [(found[kind][0] - theory[kind][0]) / found[kind][1] for kind in LOSSES]
     print(f"kernel, {rows}: z", np.round(z, 1).tolist())
     assert np.abs(z).max() < 4
     deviation("baseline_fits.baselines", f"kernel ridge, {rows}, wide network, 40 repeats", z, 0, 1)

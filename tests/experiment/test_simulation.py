@@ -16,9 +16,9 @@ from onestep_lib.experiment import (
     sample_direction,
 )
 from onestep_lib.experiment.simulation import Draws
+from onestep_lib.settings import LOSSES
 
 SMALL = Setting(n=40, d=20, N=30, target=(0, 1, 0.5), noise=0.3, ridge=0.1)
-KINDS = ("train", "test", "objective")
 
 
 def rng(seed=0):
@@ -26,7 +26,7 @@ def rng(seed=0):
 
 
 def assert_same_losses(first, second, rtol=1e-10):
-    for kind in KINDS:
+    for kind in LOSSES:
         np.testing.assert_allclose(first[kind][0], second[kind][0], rtol=rtol)
     np.testing.assert_allclose(first.draws, second.draws, rtol=rtol)
 
@@ -134,7 +134,7 @@ def test_two_batches_of_one_size_are_the_default(updates):
 
 def test_standard_errors_are_those_of_the_repeats():
     losses = simulate(SMALL.replace(ridge=[0.1, 1]), rng(), repeats=6)
-    for k, kind in enumerate(KINDS):
+    for k, kind in enumerate(LOSSES):
         mean, se = losses[kind]
         np.testing.assert_allclose(mean, losses.draws[:, k].mean(axis=0))
         np.testing.assert_allclose(se, losses.draws[:, k].std(axis=0, ddof=1) / np.sqrt(6))
@@ -145,7 +145,7 @@ def test_standard_errors_say_how_far_off_the_mean_is():
     s = Setting(n=12, d=6, N=5, noise=0.5, ridge=1.0)
     generator = rng(3)
     runs = [simulate(s, generator, repeats=10, test_size=50) for _ in range(150)]
-    for kind in KINDS:
+    for kind in LOSSES:
         means, errors = np.array([run[kind] for run in runs]).T
         z = (means - means.mean()) / errors
         print(f"{kind}: spread of z {z.std():.2f}, Student's t with 9 degrees 1.13")
@@ -223,7 +223,7 @@ def test_agrees_with_random_features(activation, target, change, kind, deviation
     )
     found, theory = simulate(s, rng(11), repeats=24, feature_map=kind), random_features(s)
     gaps = {}
-    for name in KINDS:
+    for name in LOSSES:
         mean, se = found[name]
         gaps[name] = (mean - theory[name][0]) / se
         print(f"{activation} {kind} {name}: z", gaps[name].round(1))

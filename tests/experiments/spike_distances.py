@@ -20,6 +20,7 @@ from onestep_lib.experiment import (
     feature_matrix,
     initial_network,
     operator_norm,
+    rank_one_features,
     sample_batch,
     sample_direction,
     take_steps,
@@ -66,8 +67,7 @@ def draw(n: int, k: int, alphas: Sequence[float] = ALPHAS) -> np.ndarray:
         one, two = np.outer(along, c1 * a), np.outer(along**2, c2 * a**2)
         unit = size**2 * c2 * (stepped.direction @ stepped.direction)
         exact = feature_matrix(stepped.weights, X, stepped.activation) - before
-        weights = network.weights + size * np.outer(a, stepped.direction)
-        rank_one = feature_matrix(weights, X, stepped.activation) - before
+        rank_one = rank_one_features(stepped, X, rng) - before
         constant = np.outer(np.ones(n), unit * gradient_of(setting).widening * a**2)
         left = (
             exact, exact - one, exact - one - two, exact - one - two - constant,

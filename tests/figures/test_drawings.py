@@ -1,6 +1,5 @@
 """Drawings: what is named in them, that nothing lies outside, that no meaning rests on colour."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -15,12 +14,6 @@ DRAWINGS = {
     "pipeline, step": lambda **size: pipeline_drawing(highlight="step", **size),
     "shared": lambda **size: shared_direction_drawing(KAPPA, HINGES, HINGES.sum(axis=0), **size),
 }
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def texts(drawn):

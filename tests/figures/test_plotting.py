@@ -17,12 +17,6 @@ MEAN = np.array([1.0, 4.0, 2.0])
 SE = np.array([0.1, 0.5, 0.2])
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture
 def ax():
     return plotting.figure()[1]

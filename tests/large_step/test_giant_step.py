@@ -1,12 +1,14 @@
 """The giant step: the map, the batch covariance, stored and own simulations, the surrogate."""
 
-import json
-from pathlib import Path
+import math
+from functools import cache
 
+import mpmath
 import numpy as np
 import pytest
 from cavity_by_sweeps import cavity_losses
 from scipy.optimize import brentq
+from stored_numbers import SRF_TARGETS, srf_ratios, stored_data
 
 from onestep_lib import ConvergenceError, Setting, random_features, simulate
 from onestep_lib.activations import target
@@ -24,15 +26,13 @@ from onestep_lib.large_step import (
 from onestep_lib.no_step import ridge_losses
 from onestep_lib.spiked_features import SpikedModel, solve_spiked, spiked_losses, target_means
 
-REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "srf.json").read_text())
-NETWORKS = [p for p in REFERENCE["points"] if p["kind"] == "one-gradient-step network"]
-TARGETS = {"tanh": "tanh", "sign": "sign", "sin": "sin", "he12": (0, 1, 2**-0.5)}
+NETWORKS = [p for p in stored_data("srf")["points"] if p["kind"] == "one-gradient-step network"]
 
 
 def stored_setting(p, N=10_000):
     d = 1000
     return Setting(
-        n=round(p["alpha0"] * d), d=d, N=N, activation=p["sigma"], target=TARGETS[p["target"]],
+        n=round(p["alpha0"] * d), d=d, N=N, activation=p["sigma"], target=SRF_TARGETS[p["target"]],
         rows="spherical", readout="signs", step=p["eta_tilde"] * np.sqrt(N), ridge=0.1,
     )  # fmt: skip
 
@@ -48,10 +48,6 @@ def stored_model(p):
     )  # fmt: skip
 
 
-def stored_ratios(p):
-    return 1 / p["alpha"], 1 / p["beta"], p["lam"] * p["beta"] / p["alpha"]
-
-
 def test_the_map_agrees_with_the_stored_one(deviation):
     for p in NETWORKS:
         if p["balanced_signs"]:
@@ -64,12 +60,12 @@ def test_the_map_agrees_with_the_stored_one(deviation):
 
 @pytest.mark.parametrize("p", NETWORKS, ids=lambda p: f"{p['sigma']}-{p['target']}-{p['alpha']}-{p['lam']}")
 def test_stored_isotropic_theory_to_nine_digits(p, deviation):
-    found = spiked_losses(stored_model(p), *stored_ratios(p))
+    found = spiked_losses(stored_model(p), *srf_ratios(p))
     stored = p["theory_isotropic_c"]
     if (p["eta_tilde"], p["alpha"], p["beta"], p["lam"]) == (5.0, 1, 2.0, 0.001):
         # The stored value is 5.6e-9 off here: a separate, slow solution decides.
         def labels(kappa):
-            means = target_means(target(TARGETS[p["target"]]), kappa, p["gamma"])
+            means = target_means(target(SRF_TARGETS[p["target"]]), kappa, p["gamma"])
             return means.h0, means.h1, means.variance
 
         model = stored_model(p)
@@ -93,7 +89,7 @@ def test_stored_networks_by_standard_errors(activation, capsys, deviation):
         setting = stored_setting(p)
         model = stepped_features(setting, setting.step)
         for d, simulated in p["sim"].items():
-            found = spiked_losses(model, *stored_ratios(p), d=int(d))
+            found = spiked_losses(model, *srf_ratios(p), d=int(d))
             for name in ("train", "test"):
                 z = (simulated[name]["mean"] - found[name][0]) / simulated[name]["se"]
                 scores.append(z)
@@ -120,7 +116,7 @@ def test_the_isotropic_bulk_is_an_approximation(activation, name):
         for bulk, z in scores.items():
             model = stepped_features(stored_setting(p), stored_setting(p).step, bulk)
             for d, simulated in p["sim"].items():
-                found, _ = spiked_losses(model, *stored_ratios(p), d=int(d))[name]
+                found, _ = spiked_losses(model, *srf_ratios(p), d=int(d))[name]
                 z.append((simulated[name]["mean"] - found) / simulated[name]["se"])
     full, isotropic = (np.sqrt(np.mean(np.square(z))) for z in scores.values())
     print(f"{activation}, {name}: rms z {full:.2f}, with the isotropic bulk {isotropic:.2f}")
@@ -211,23 +207,45 @@ def test_the_trace_of_h_at_n_equal_to_d_and_enormous_noise(deviation):
     assert np.all(np.diff(loud) < 0)
 
 
+@cache
+def interpolation_error(power):
+    """The largest error, over its value, of q^power on a panel of ln|y| in exact arithmetic, for any mu."""
+    count, worst = batch_squared._PANEL_NODES, 0.0
+    with mpmath.workdps(40):
+        angles = [mpmath.pi * (2 * j + 1) / (2 * count) for j in range(count)]
+        for shift in np.linspace(-2, 2, 17):
+            # With ln|y| = (panel/2) t + constant, mu y^2 is exp(panel (t - shift)).
+            f = [(1 + mpmath.exp(batch_squared._PANEL * (mpmath.cos(a) - shift))) ** -power for a in angles]
+            for t in np.linspace(-1, 1, 9):
+                exact = (1 + mpmath.exp(batch_squared._PANEL * (mpmath.mpf(t) - shift))) ** -power
+                weights = [(-1) ** j * mpmath.sin(a) / (t - mpmath.cos(a)) for j, a in enumerate(angles)]
+                found = mpmath.fdot(weights, f) / mpmath.fsum(weights)
+                worst = max(worst, float(abs(found / exact - 1)))
+    return worst
+
+
 @pytest.mark.parametrize("labels", [(0, 1, 0.7), (0.5, 1, 0, 0.3), "tanh", "sign", (1.7, 0.17)])
 @pytest.mark.parametrize("noise", [0.0, 1e-3, 0.5, 3.0])
 def test_a_few_hundred_labels_serve_for_their_law_at_every_mu(labels, noise, deviation):
     zeta, y, weights = batch_squared._label_quadrature(target(labels), noise)
     square, masses = batch_squared._label_law(target(labels), noise)
     assert square.size < 500
-    mu = np.geomspace(1e-9, 1e12, 64) / (weights @ y**2)
-    q = 1 / (1 + np.multiply.outer(y**2, mu))
+    mu = np.geomspace(1e-9, 1e12, 43) / (weights @ y**2)
+    q = 1 / (1 + np.multiply.outer(mu, y**2))
+    unit = np.finfo(float).eps / 2
     for found, part in zip(masses, (y**2, (y * zeta) ** 2, y * zeta), strict=True):
         for power, few in ((1, found), (2, found * square)):
             part = part * y ** (2 * power - 2)
             few_q = 1 / (1 + np.multiply.outer(square, mu)) ** power
-            exact, size = (weights * part) @ q**power, (weights * np.abs(part)) @ q**power
-            moved = few @ few_q
-            # The rule is good to 1e-14. Sums of 20,000 terms round by as much, and not alike in each run:
-            # BLAS adds in an order that depends on where the arrays lie.
-            assert np.all(np.abs(moved - exact) < 1e-13 * size)
+            # BLAS would add 20,000 terms with an error of its own, another one on every processor: `fsum`
+            # adds them exactly, and what is left is the rounding of the terms, of 12 operations each.
+            terms = weights * part * q**power
+            exact, size = np.array([math.fsum(row) for row in terms.tolist()]), np.abs(terms).sum(axis=1)
+            moved, condition = few @ few_q, np.abs(few) @ few_q
+            # The short sum rounds by its length at most; the sums that made its terms by the root of theirs,
+            # since their roundings are independent. Both relative to the terms, not to what they cancel to.
+            rounding = unit * (12 * size + (few.size + np.sqrt(y.size)) * condition)
+            assert np.all(np.abs(moved - exact) < rounding + interpolation_error(power) * size)
             route = "averages over the law of the labels node by node"
             deviation("batch_squared.squared_resolvents", route, moved, exact, scale=size)
 

@@ -23,6 +23,7 @@ from onestep_lib.experiment import (
 from onestep_lib.experiment.sweeps import BEYOND, CHUNK, ONE_CURVE, stored_table, sweep_chunk, sweep_setting
 from onestep_lib.large_step import (
     batch_signed,
+    batch_squared,
     giant_step,
     label_law,
     nearest_setting,
@@ -31,13 +32,13 @@ from onestep_lib.large_step import (
     stepped_features,
     stepped_vocabulary,
 )
+from onestep_lib.settings import LOSSES
 from onestep_lib.small_step import exact_spike, finite_staircase, gradient_of, label_moments, second_direction
 from onestep_lib.spiked_features import BulkCovariance
 from onestep_lib.spiked_features import losses as spiked_features
+from onestep_lib.spiked_features import model as spiked_model
 
-DATA = Path(__file__).parents[1] / "data"
 HE12 = (0, 1, 2**-0.5)
-LOSSES = ("train", "test", "objective")
 
 TANH = Setting(
     n=800, d=400, N=600, activation="tanh", target=(0, 1, 0, 0.3), noise=0.3, ridge=0.02, step=800**0.55
@@ -75,6 +76,46 @@ def test_four_more_nodes_change_little(setting):
         finer = one_step(setting.replace(step=float(step)), count=count + 4)
         assert found.objective[i] == pytest.approx(finer.objective, abs=5e-4)
         assert found.test[i] == pytest.approx(finer.test, abs=1e-3)
+
+
+def test_a_call_leaves_nothing_behind_for_another():
+    """Bit for bit the same whatever was computed before, with the caches of the labels warm and cold."""
+    curve = TANH.replace(step=powers(800, (0.45, 0.62)), ridge=(1e-4, 0.02))
+    calls = [
+        (one_step, curve),
+        (one_step, RELU),
+        (giant_step, TANH.replace(readout="signs")),
+        (one_step, TANH),
+    ]
+    first = [theory(setting) for theory, setting in calls]
+    batch_squared._label_law.cache_clear()
+    spiked_model._labels.cache_clear()
+    again = [theory(setting) for theory, setting in reversed(calls)]
+    assert again[::-1] == first
+
+
+def test_a_last_digit_is_not_seen_before_the_seventh(monkeypatch):
+    """Processors differ in last digits and the solver stops at 1e-8; n = N and a small ridge amplify both."""
+    setting = Setting(
+        n=462, d=177, N=462, activation="sin", target=HE12, noise=0.2, ridge=1e-7, step=31 * 462**0.5
+    )
+    mild, resolvents = setting.replace(ridge=0.01), batch_squared.squared_resolvents
+    before = [one_step(setting), one_step(mild)]
+    rng = np.random.default_rng(0)
+
+    def nudged(*arguments):
+        found = resolvents(*arguments)
+        trace = found.trace * (1 + np.finfo(float).eps * rng.integers(-1, 2, found.trace.size))
+        return replace(found, trace=trace)
+
+    monkeypatch.setattr(batch_squared, "squared_resolvents", nudged)
+    moved = [
+        max(abs(one[loss][0] / other[loss][0] - 1) for loss in LOSSES)
+        for one, other in zip((one_step(setting), one_step(mild)), before, strict=True)
+    ]
+    print(f"a last digit moves the losses by {moved[0]:.1e} at a ridge of 1e-7, {moved[1]:.1e} at 0.01")
+    assert 0 < moved[0] < 1e-6
+    assert 0 < moved[1] < 5e-8
 
 
 # Limits.

@@ -1,8 +1,6 @@
 """Random features in the limit: reference digits, mpmath, quadrature, limits, simulation."""
 
-import json
 import time
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -11,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import factorial
+from stored_numbers import stored_data
 
 from onestep_lib import ConvergenceError, Setting, random_features, simulate, simulate_spectrum
 from onestep_lib.activations import activation
@@ -23,7 +22,7 @@ from onestep_lib.no_step import (
     stieltjes,
 )
 
-REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "random_features.json").read_text())
+REFERENCE = stored_data("random_features")
 POWERS = {e["activation"]: (float(e["c1_sq"]), float(e["nonlinear_sq"])) for e in REFERENCE["m1_m2"]}
 TARGETS = {  # linear power, everything else
     "He1, noise var 1": (1.0, 1.0),

@@ -1,18 +1,14 @@
 """Random features against numbers of other people's codes, in their normalisation."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
+from stored_numbers import stored_data
 
 from onestep_lib import Setting, random_features, simulate
 from onestep_lib.activations import activation
 from onestep_lib.no_step import ridge_losses
 
-TABLE = json.loads(
-    (Path(__file__).parents[1] / "data" / "random_features_table.json").read_text(encoding="utf-8")
-)
+TABLE = stored_data("random_features_table")
 TANH = activation("tanh")
 
 

@@ -1,8 +1,6 @@
 """Edges, laws and empirical spectra, against the quartic, against quadrature and against simulation."""
 
 import itertools
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_activations import reference_activation
 from scipy.integrate import quad
+from stored_numbers import one_step_entries
 
 from onestep_lib import Activation, Setting, simulate_spectrum
 from onestep_lib.experiment import (
@@ -31,8 +30,7 @@ from onestep_lib.no_step import (
 )
 from onestep_lib.small_step import weight_spectrum
 
-ENTRIES = json.loads((Path(__file__).parents[1] / "data" / "one_step.json").read_text())["entries"]
-BULKS = [entry for entry in ENTRIES if entry["kind"] == "bulk_F0F0t_over_n"]
+BULKS = one_step_entries("bulk_F0F0t_over_n")
 
 
 def of_entry(entry):

@@ -1,11 +1,10 @@
 """The step: its rank-one part, the direction of the spike, and the spectrum of the weights."""
 
-import json
 import operator
-from pathlib import Path
 
 import numpy as np
 import pytest
+from stored_numbers import one_step_entries
 
 from onestep_lib import Setting, simulate
 from onestep_lib.experiment import (
@@ -36,12 +35,6 @@ from onestep_lib.small_step import (
     spike_norms,
     weight_spectrum,
 )
-
-ENTRIES = json.loads((Path(__file__).parents[1] / "data" / "one_step.json").read_text())["entries"]
-
-
-def entries(kind):
-    return [entry for entry in ENTRIES if entry["kind"] == kind]
 
 
 def of_entry(entry, **changes):
@@ -136,7 +129,9 @@ def test_label_moments_without_labels_or_noise():
     assert (linear.direction_power(1e-30), linear.alignment(1e-30)) == pytest.approx((1, 1), rel=1e-15)
 
 
-@pytest.mark.parametrize("entry", entries("bbp_weights"), ids=lambda e: f"{e['act']}-{e['theta']:.2f}")
+@pytest.mark.parametrize(
+    "entry", one_step_entries("bbp_weights"), ids=lambda e: f"{e['act']}-{e['theta']:.2f}"
+)
 def test_weight_spectrum_reference(entry, deviation):
     found, theory = weight_spectrum(of_entry(entry, step=entry["eta"])), entry["theory"]
     assert found.threshold == pytest.approx(entry["threshold_eta"], rel=1e-11)
@@ -149,7 +144,7 @@ def test_weight_spectrum_reference(entry, deviation):
 
 
 def test_raw_weight_spectrum_reference(deviation):
-    (entry,) = entries("bbp_raw_network")
+    (entry,) = one_step_entries("bbp_raw_network")
     found = weight_spectrum(of_entry(entry, step=entry["eta"], output="raw"))
     theory = entry["theory"]
     expected = [theory["top_sv"], theory["left_overlap2"], theory["beta_star_overlap2"]]

@@ -1,9 +1,7 @@
 """Spikes in the features: the expansion, the rank-one parts, the outliers and their eigenvectors."""
 
-import json
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_activations import reference_activation
 from scipy.special import factorial, factorial2
+from stored_numbers import one_step_entries
 
 from onestep_lib import Activation, Setting, simulate, simulate_spectrum
 from onestep_lib.experiment import (
@@ -44,8 +43,7 @@ from onestep_lib.small_step import (
     spike_norms,
 )
 
-ENTRIES = json.loads((Path(__file__).parents[1] / "data" / "one_step.json").read_text())["entries"]
-OUTLIERS = [entry for entry in ENTRIES if entry["kind"] == "outliers_FFt_over_n"]
+OUTLIERS = one_step_entries("outliers_FFt_over_n")
 COMMON = {"target": (0, 1, 2**-0.5), "noise": 0.5}
 
 

@@ -1,9 +1,7 @@
 """The staircase: its levels, its closed forms and the finite-n curve."""
 
-import json
 import time
 from functools import partial
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -12,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_activations import reference_activation
 from staircase_simulation import draw_problem, gains
+from stored_numbers import one_step_entries
 
 from onestep_lib import Activation, Setting, random_features, simulate
 from onestep_lib.experiment import ridge_path, spike_features
@@ -28,8 +27,7 @@ from onestep_lib.small_step import (
     staircase_gain,
 )
 
-ENTRIES = json.loads((Path(__file__).parents[1] / "data" / "one_step.json").read_text())["entries"]
-REFERENCE = [entry for entry in ENTRIES if entry["kind"] == "staircase"]
+REFERENCE = one_step_entries("staircase")
 COMMON = {"target": (0, 1, 2**-0.5), "noise": 0.5, "ridge": 0.1}
 
 

@@ -1,14 +1,13 @@
 """Spiked random features: stored numbers, a slow independent solver, exact limits, simulation, extremes."""
 
 import contextlib
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from cavity_by_sweeps import cavity_losses
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from stored_numbers import SRF_TARGETS, srf_ratios, stored_data
 
 from onestep_lib import ConvergenceError
 from onestep_lib.activations import activation, target
@@ -23,34 +22,28 @@ from onestep_lib.spiked_features import (
 )
 from onestep_lib.two_index import TwoIndexTarget
 
-REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "srf.json").read_text())
+REFERENCE = stored_data("srf")
 POINTS = [p for p in REFERENCE["points"] if "theory" in p]
-TARGETS = {"tanh": "tanh", "sign": "sign", "sin": "sin", "he12": (0, 1, 2**-0.5)}
 TWO_INDEX = TwoIndexTarget(lambda k, z: np.tanh(k) + 0.7 * k * z + 0.3 * (z * z - 1))
 HE12 = target((0, 1, 2**-0.5))
 
 
 def reference_model(p):
     name = p["target"].split(":")[0]
-    labels = TWO_INDEX if name.startswith("y=") else target(TARGETS[name])
+    labels = TWO_INDEX if name.startswith("y=") else target(SRF_TARGETS[name])
     nu = 1.0 if p["rows"] == "gauss" else 0.0
     return SpikedModel(activation(p["sigma"]), p["u"], p["pi"], labels, p["gamma"], p["sigma_eps"], 1.0, nu)
-
-
-def ratios(p):
-    """phi, psi and the library's penalty from alpha, beta and the penalty of the stored numbers."""
-    return 1 / p["alpha"], 1 / p["beta"], p["lam"] * p["beta"] / p["alpha"]
 
 
 @pytest.mark.parametrize("p", POINTS, ids=lambda p: f"{p['kind']}-{p['sigma']}-{p['target'][:5]}-{p['lam']}")
 def test_stored_theory_to_nine_digits(p, deviation):
     model = reference_model(p)
-    found = spiked_losses(model, *ratios(p))
+    found = spiked_losses(model, *srf_ratios(p))
     assert found.train == pytest.approx(p["theory"]["train"], rel=1e-9)
     assert found.test == pytest.approx(p["theory"]["test"], rel=1e-9)
     note_stored(deviation, found, p["theory"])
     for d, stored in p["theory_finite_d"].items():
-        found = spiked_losses(model, *ratios(p), d=int(d))
+        found = spiked_losses(model, *srf_ratios(p), d=int(d))
         assert found.train == pytest.approx(stored["train"], rel=1e-9)
         assert found.test == pytest.approx(stored["test"], rel=1e-9)
         note_stored(deviation, found, stored)
@@ -71,7 +64,7 @@ def test_every_intermediate_of_the_worked_example(deviation):
     labels = target_means(model.target, kappa, model.alignment, model.noise)
     for name in ("h0", "h1", "H"):
         np.testing.assert_allclose(getattr(labels, name), example[name], rtol=1e-9)
-    solution = solve_spiked(model, *ratios(example["params"]))
+    solution = solve_spiked(model, *srf_ratios(example["params"]))
     for name in ("M", "S", "T", "m", "Q", "N", "train", "test"):
         np.testing.assert_allclose(getattr(solution, name), example[name], rtol=1e-9)
         found = getattr(solution, name)
@@ -86,7 +79,7 @@ def test_stored_simulations_lie_within_their_errors(capsys, deviation):
     scores = []
     for p in POINTS:
         sizes = [d for d in p["sim"] if int(d) == max(map(int, p["sim"]))]
-        found = spiked_losses(reference_model(p), *ratios(p), d=int(sizes[0]))
+        found = spiked_losses(reference_model(p), *srf_ratios(p), d=int(sizes[0]))
         simulated = p["sim"][sizes[0]]
         for name in ("train", "test"):
             z = (simulated[name]["mean"] - found[name][0]) / simulated[name]["se"]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from onestep_lib import Setting, random_features, simulate
+from onestep_lib.settings import LOSSES
 from onestep_lib.spiked_features import shared_features, shared_model
 
-KINDS = ("train", "test", "objective")
 S = Setting(n=400, d=200, N=300, target=(0, 1, 0.5), noise=0.3, ridge=[0.01, 0.1])
 
 
@@ -14,7 +14,7 @@ def test_without_a_common_component_they_are_random_features(deviation):
     for activation in ("tanh", "relu"):
         s = S.replace(activation=activation)
         found, expected = shared_features(s), random_features(s)
-        for kind in KINDS:
+        for kind in LOSSES:
             np.testing.assert_allclose(found[kind][0], expected[kind][0], rtol=1e-8)
         deviation("shared_rows.shared_features", "random_features at s = 0", found.test, expected.test)
 
@@ -34,7 +34,7 @@ def test_a_linear_network_sees_shorter_rows():
 def test_against_simulation(activation, rows, shared, seed, deviation):
     s = S.replace(activation=activation, rows=rows, shared=shared)
     found, theory = simulate(s, np.random.default_rng(seed), repeats=40, test_size=2000), shared_features(s)
-    z = [(found[kind][0] - theory[kind][0]) / found[kind][1] for kind in KINDS]
+    z = [(found[kind][0] - theory[kind][0]) / found[kind][1] for kind in LOSSES]
     print(f"{activation} {rows} s = {shared}: z {np.round(z, 1).tolist()}")
     assert np.abs(z).max() < 4
     deviation("shared_rows.shared_features", f"{activation}, s = {shared}, n = 400, 40 repeats", z, 0, 1)

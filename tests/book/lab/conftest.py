@@ -1,5 +1,6 @@
 """A fresh environment, as Binder would install it, and a JupyterLab running in it."""
 
+import json
 import os
 import secrets
 import socket
@@ -7,13 +8,13 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from browser import chromium
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from book._tools import install
 
@@ -95,6 +96,25 @@ def lab(binder_environment: Path, tmp_path_factory) -> Iterator[Lab]:
         log.close()
 
 
+@pytest.fixture
+def opened(window: BrowserContext, lab: Lab) -> Iterator[Callable[[str], Page]]:
+    """Open a notebook and wait for its kernel; the page is closed and the kernel stopped after the test."""
+    page = window.new_page()
+    page.set_default_timeout(60_000)
+
+    def open_notebook(path: str) -> Page:
+        page.goto(f"{lab.url}lab/workspaces/{Path(path).stem[:2]}/tree/{path}?token={lab.token}&reset")
+        page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.content?.widgets?.length")
+        page.wait_for_function(
+            "() => jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'"
+        )
+        return page
+
+    yield open_notebook
+    stop_kernels(lab)
+    page.close()
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -110,3 +130,16 @@ def wait_for(url: str, log: str, seconds: float = 90) -> None:
         except OSError:
             time.sleep(0.5)
     pytest.fail(f"JupyterLab did not answer: {Path(log).read_text(encoding='utf-8')[-2000:]}")
+
+
+def stop_kernels(lab: Lab) -> None:
+    """Free the memory before the next chapter is measured."""
+    headers = {"Authorization": f"token {lab.token}"}
+    request = urllib.request.Request(f"{lab.url}api/kernels", headers=headers)
+    with urllib.request.urlopen(request) as reply:
+        kernels = json.load(reply)
+    for kernel in kernels:
+        stop = urllib.request.Request(
+            f"{lab.url}api/kernels/{kernel['id']}", headers=headers, method="DELETE"
+        )
+        urllib.request.urlopen(stop).close()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from test_chapters_in_jupyterlab import CELLS, SECONDS, run_all, stop_kernels
+from test_chapters_in_jupyterlab import CELLS, SECONDS, run_all
 
 ROOT = Path(__file__).resolve().parents[3]
 GIVEN = sorted((ROOT / "book" / "coursework").glob("*.ipynb"))
@@ -29,15 +29,8 @@ def answers_to(path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("path", GIVEN, ids=lambda path: path.stem)
-def test_assignment_asks_to_be_answered_and_can_be(window, lab, path):
-    page = window.new_page()
-    page.set_default_timeout(60_000)
-    address = f"{lab.url}lab/workspaces/{path.stem[:2]}/tree/book/coursework/{path.name}"
-    page.goto(f"{address}?token={lab.token}&reset")
-    page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.content?.widgets?.length")
-    page.wait_for_function(
-        "() => jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'"
-    )
+def test_assignment_asks_to_be_answered_and_can_be(opened, lab, path):
+    page = opened(f"book/coursework/{path.name}")
     run_all(page, lab)
     # The kernel drops its queue when a cell fails; a cell that JupyterLab sends after that runs too.
     stopped = page.evaluate(STOPPED)
@@ -53,5 +46,3 @@ def test_assignment_asks_to_be_answered_and_can_be(window, lab, path):
     assert seconds <= 3 * SECONDS
     if any("plt." in code for code in answers.values()):  # the figure that a reader grades
         assert page.locator(".jp-OutputArea-output img").count() >= 1
-    stop_kernels(lab)
-    page.close()

@@ -1,8 +1,6 @@
 """Every chapter as a reader of Binder meets it: opened, run from top to bottom, its first explorer moved."""
 
-import json
 import time
-import urllib.request
 from pathlib import Path
 
 import psutil
@@ -25,14 +23,8 @@ CELLS = """() => {
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_chapter_runs_and_its_explorer_moves(window, lab, name):
-    page = window.new_page()
-    page.set_default_timeout(60_000)
-    page.goto(f"{lab.url}lab/workspaces/{name[:2]}/tree/book/notebooks/{name}?token={lab.token}&reset")
-    page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.content?.widgets?.length")
-    page.wait_for_function(
-        "() => jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'"
-    )
+def test_chapter_runs_and_its_explorer_moves(opened, lab, name):
+    page = opened(f"book/notebooks/{name}")
     seconds, memory = run_all(page, lab)
     print(f"\n{name}: {seconds:.1f} s, {memory / 1e6:.0f} MB at the most")
     cells = page.evaluate(CELLS)
@@ -41,8 +33,6 @@ def test_chapter_runs_and_its_explorer_moves(window, lab, name):
     assert memory <= MEMORY
     assert seconds <= 3 * SECONDS
     move_a_control(page)
-    stop_kernels(lab)
-    page.close()
 
 
 def run_all(page, lab) -> tuple[float, float]:
@@ -85,16 +75,3 @@ def move_a_control(page) -> None:
     assert explorer.evaluate(position) != value
     page.wait_for_timeout(500)
     assert explorer.inner_html() != picture
-
-
-def stop_kernels(lab) -> None:
-    """Free the memory before the next chapter is measured."""
-    headers = {"Authorization": f"token {lab.token}"}
-    request = urllib.request.Request(f"{lab.url}api/kernels", headers=headers)
-    with urllib.request.urlopen(request) as reply:
-        kernels = json.load(reply)
-    for kernel in kernels:
-        stop = urllib.request.Request(
-            f"{lab.url}api/kernels/{kernel['id']}", headers=headers, method="DELETE"
-        )
-        urllib.request.urlopen(stop).close()
