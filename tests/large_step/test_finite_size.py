@@ -3,14 +3,15 @@
 import json
 from dataclasses import replace
 from importlib import resources
-from pathlib import Path
 
 import numpy as np
 import pytest
 from experiments import scaled_output_pairs, single_networks
+from stored_numbers import stored_data
 
 from onestep_lib import Setting, simulate
 from onestep_lib.large_step import SCATTER_SOURCES, predicted_losses, scaled_output_shift, stepped_features
+from onestep_lib.repeats import mean_and_error
 from onestep_lib.settings import LOSSES
 from onestep_lib.spiked_features import solve_spiked
 
@@ -19,7 +20,7 @@ SMALL = Setting(
     step=30, ridge=0.002,
 )  # fmt: skip
 STORED = json.loads(resources.files("onestep_lib").joinpath("datasets/single_networks.json").read_text())
-PAIRS = json.loads((Path(__file__).parents[1] / "data" / "scaled_output_pairs.json").read_text())
+PAIRS = stored_data("scaled_output_pairs")
 
 
 def test_single_networks_fall_into_their_intervals(deviation):
@@ -100,7 +101,7 @@ def test_labels_of_uneven_size_need_the_whole_bulk(deviation):
     shift = scaled_output_shift(scaled_output_pairs.SETTING)
     found = scaled_output_pairs.SETTING.N * np.array([shift.train, shift.test, shift.objective])
     changes = np.reshape(PAIRS["changes"], (-1, len(LOSSES)))
-    expected, error = changes.mean(axis=0), changes.std(axis=0, ddof=1) / np.sqrt(len(changes))
+    expected, error = mean_and_error(changes)
     print(found, expected, error)
     # Four per cent are the curvature in the numbers of the batch.
     assert np.all(np.abs(found - expected) < 2 * error + 0.04 * np.abs(expected))
