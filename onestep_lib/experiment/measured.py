@@ -139,7 +139,7 @@ def measured_weight_spectrum(network: SteppedNetwork, target_direction: np.ndarr
     """
     check_instance("network", network, SteppedNetwork)
     target_direction = check_unit_vector("target_direction", target_direction, network.weights.shape[1])
-    left, values, right = _top_singular(network.weights)
+    left, values, right = _top_singular(network.weights, 2)
     return WeightSpectrum(
         edge=float(values[1]) if values.size > 1 else 0.0,
         threshold=np.nan,
@@ -150,16 +150,16 @@ def measured_weight_spectrum(network: SteppedNetwork, target_direction: np.ndarr
     )
 
 
-# Lanczos asks for fewer vectors than the matrix has; a matrix this small costs nothing whole.
-_WHOLE = 20
+# Lanczos asks for few of a matrix's vectors; so small a matrix, for each of them, costs nothing whole.
+_WHOLE = 10
 
 
-def _top_singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The largest singular values, at least two where there are, in falling order, and their vectors."""
-    if min(matrix.shape) <= _WHOLE:
+def _top_singular(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The largest singular values, at least `count` where there are, in falling order, and their vectors."""
+    if min(matrix.shape) <= _WHOLE * count:
         return np.linalg.svd(matrix, full_matrices=False)
     start = np.random.default_rng(0).standard_normal(min(matrix.shape))
-    left, values, right = svds(matrix, k=2, v0=start)
+    left, values, right = svds(matrix, k=count, v0=start)
     order = np.argsort(-values)
     return left[:, order], values[order], right[order]
 
@@ -254,7 +254,7 @@ def measured_outliers(F: np.ndarray, kappa: np.ndarray, count: int, level: int) 
     level, count = check_count("level", level, minimum=0), check_count("count", count)
     if count > min(F.shape):
         raise ValueError(f"count must be at most min(n, N) = {min(F.shape)}, got {count}")
-    left, singular, _ = np.linalg.svd(F, full_matrices=False)
+    left, singular, _ = _top_singular(F, count)
     scale = np.sqrt(n * factorial(np.arange(level + 1)))
     basis = hermite(level, kappa) / scale[:, None]
     return Outliers(singular[:count] ** 2 / n, (left[:, :count].T @ basis.T) ** 2)
