@@ -210,10 +210,19 @@ def test_wide_things_scroll_and_take_the_focus(open_page):
     )
     assert scrolling, "on a phone the chapter's long equations are expected to scroll"
     assert all(scrolling)
-    shaded = page.evaluate(
-        "() => [...document.querySelectorAll('[data-scrolls]')].map(e => getComputedStyle(e).backgroundImage)"
+    fading = page.evaluate(
+        """async () => {
+          const all = [...document.querySelectorAll('[data-more~="right"]')];
+          const wide = all.filter(e => e.checkVisibility());
+          const look = () => wide.map(e => [e.dataset.more, /gradient/.test(getComputedStyle(e).maskImage)]);
+          const before = look();
+          wide.forEach(e => { e.scrollLeft = 1e6; });
+          await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+          return [before, look()];
+        }"""
     )
-    assert all("gradient" in image for image in shaded)
+    assert fading[0], "there is more at the right before anything is scrolled"
+    assert [{tuple(one) for one in looks} for looks in fading] == [{("right", True)}, {("left", True)}]
 
 
 def test_paper_shows_what_was_folded_at_once(browser, site_url):

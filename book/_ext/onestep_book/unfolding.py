@@ -1,0 +1,47 @@
+"""Bars that unfold what a cell has printed say which table it is.
+
+A page has up to six of them, and MyST-NB calls each "Show code cell outputs": in a list of the page's
+buttons, as a screen reader gives it, all are alike. A cell may name its bar itself (`code_prompt_show`).
+"""
+
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+HEAD = re.compile(r"^(\S.*?) {2,}theory +simulation\b.*\n((?:.+\n)*?)largest gap", re.MULTILINE)
+"""The first line of a table by `onestep_lib.figures.gap_table`, its title before the columns; its rows."""
+
+
+def connect(app: Sphinx) -> None:
+    app.add_post_transform(NameBars)
+
+
+def name(printed: str) -> str | None:
+    """What a bar says of the tables behind it, or None if there are none.
+
+    >>> name("overlap   theory  simulation  s.e.\\na         1.0    1.1         0.2\\nlargest gap: 0.5\\n")
+    'table: overlap (1 row)'
+    """
+    tables = HEAD.findall(printed)
+    if not tables:
+        return None
+    count = sum(rows.count("\n") for _, rows in tables)
+    titles = "; ".join(title for title, _ in tables)
+    return f"{'table' if len(tables) == 1 else 'tables'}: {titles} ({count} row{'s' * (count > 1)})"
+
+
+class NameBars(SphinxPostTransform):
+    """Names for the bars over printed tables, before MyST-NB makes the bars."""
+
+    default_priority = 198
+    formats = ("html",)
+
+    def run(self, **_: object) -> None:
+        for cell in self.document.findall(nodes.container):
+            if cell.get("hide_mode") != "output" or "{type}" not in cell.get("prompt_show", ""):
+                continue
+            printed = "\n".join(f"{block.astext()}\n" for block in cell.findall(nodes.literal_block))
+            if named := name(printed):
+                cell["prompt_show"], cell["prompt_hide"] = f"Show the {named}", f"Hide the {named}"
