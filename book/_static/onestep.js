@@ -126,6 +126,10 @@
     });
   });
   document.addEventListener("toggle", soon, true);
+  // A box that the theme unfolds changes its class only.
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest(".admonition")) soon();
+  });
 
   // Paper: open what is folded (bars of hidden code may stay), light colours, and no formula wider than the page.
   const FOLDED = "main details:not([open]):not(.tag_hide-input > details):not(.tag_hide-cell > details)";
