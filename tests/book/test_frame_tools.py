@@ -18,7 +18,7 @@ sys.path.append(str(ROOT / "book" / "_ext"))
 
 from onestep_book import docstrings, pages, repository, unfolding  # noqa: E402
 
-from onestep_lib.figures import gap_table  # noqa: E402
+from onestep_lib.figures import gap_summary, gap_table  # noqa: E402
 
 
 def test_refresh_keeps_compared_text_and_nothing_else():
@@ -128,6 +128,8 @@ def test_a_bar_is_named_by_the_tables_behind_it():
     assert unfolding.name(second + "\n") == "table: overlap (1 row)"
     assert unfolding.name(f"{first}\n{second}\n") == "tables: losses, step 3; overlap (3 rows)"
     assert unfolding.name("1.0 2.0\n") is None
+    line = gap_summary(rows, title="networks")
+    assert unfolding.name(f"{first}\n{second}\n", line) == "tables: networks; overlap (3 rows)"
 
 
 def test_the_placeholder_is_recognised_and_nothing_else():
