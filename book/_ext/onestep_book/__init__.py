@@ -7,7 +7,7 @@ repository   launch buttons and the notes on what needs a kernel
 reference    what each room of the library is for, from its docstrings
 predict      questions that the reader answers before the page does
 formulas     room for formulas that are not set yet, with the comma behind them, written by pages
-numbers      letters for the appendices; references to numbered things, each page read once
+numbers      references to numbered things, each page read once
 unfolding    bars that unfold a table say which
 icons        the icons in use, cut from the theme's fonts
 map          the map of the book and the reading paths

@@ -1,15 +1,10 @@
-"""Numbers outside the chapters, and references to numbered things without reading a page again for each.
-
-Sphinx counts through what stands on pages without a number, from the first such page to the last: the
-figures of one would begin at 6. So an appendix has a letter, which its title shows and its numbers begin
-with, and any other page counts for itself.
+"""References to numbered things, without reading a page again for each of them.
 
 For every `numref` Sphinx unpickles the whole page it points to, to look up one node: a fifth of a build. The
 pages are only read there, so that the last few can be kept.
 """
 
 from functools import lru_cache
-from string import ascii_uppercase
 from typing import Any
 
 from docutils import nodes
@@ -18,29 +13,11 @@ from sphinx.builders import Builder
 from sphinx.domains.std import StandardDomain
 from sphinx.environment import BuildEnvironment
 
-APPENDIX = "book/appendix-"
 KEPT = 8  # pages: a chapter refers to itself and to a few others
 
 
 def connect(app: Sphinx) -> None:
     app.add_domain(RememberingDomain, override=True)
-    app.connect("env-get-updated", number_other_pages, priority=900)  # after Sphinx has counted
-
-
-def number_other_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Letters for the appendices, and counts of their own for all pages that are no chapter."""
-    appendices = [page for page in env.collect_relations() if page.startswith(APPENDIX)]
-    letters = dict(zip(appendices, ascii_uppercase, strict=False))
-    for page, letter in letters.items():
-        env.toc_secnumbers[page] = {"": (letter,)}
-        env.titles[page]["secnumber"] = (letter,)
-        next(env.tocs[page].findall(nodes.reference))["secnumber"] = (letter,)
-    others = [page for page in env.toc_fignumbers if page in letters or page not in env.toc_secnumbers]
-    for page in others:
-        for numbers in env.toc_fignumbers[page].values():
-            for count, label in enumerate(numbers, start=1):
-                numbers[label] = (letters[page], count) if page in letters else (count,)
-    return others
 
 
 class Reading:
