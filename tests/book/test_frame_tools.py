@@ -130,6 +130,8 @@ def test_a_bar_is_named_by_the_tables_behind_it():
     assert unfolding.name("1.0 2.0\n") is None
     line = gap_summary(rows, title="networks")
     assert unfolding.name(f"{first}\n{second}\n", line) == "tables: networks; overlap (3 rows)"
+    alike = f"{line}\n{gap_summary(rows, title='surrogates')}"
+    assert unfolding.name(first + "\n", alike) == "table: losses, step 3 (2 rows)"
 
 
 def test_the_placeholder_is_recognised_and_nothing_else():

@@ -23,12 +23,14 @@ def connect(app: Sphinx) -> None:
 def name(printed: str, before: str = "") -> str | None:
     """What a bar says of the tables behind it, or None if there are none.
 
-    A table is called what the line above the bar, printed `before`, calls as many rows.
+    A table is called what a line above the bar, printed `before`, calls as many rows, if one line does.
 
     >>> name("overlap   theory  simulation  s.e.\\na         1.0    1.1         0.2\\nlargest gap: 0.5\\n")
     'table: overlap (1 row)'
     """
-    told = {int(count): title for title, count in SUMMARY.findall(before)}
+    lines = SUMMARY.findall(before)
+    counts = [count for _, count in lines]
+    told = {int(count): title for title, count in lines if counts.count(count) == 1}
     tables = [(title, rows.count("\n")) for title, rows in TABLE.findall(printed)]
     if not tables:
         return None
