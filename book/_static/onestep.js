@@ -5,6 +5,18 @@
     /auto|scroll/.test(getComputedStyle(element).overflowX);
   const reachable = (element) => element.querySelector("a[href], button, input, summary, select");
 
+  // At which sides of an element there is more of it: onestep.css fades it there.
+  const sides = (element) => {
+    const { scrollLeft, scrollWidth, clientWidth } = element;
+    const more = [];
+    if (scrollLeft > 1) more.push("left");
+    if (scrollLeft < scrollWidth - clientWidth - 1) more.push("right");
+    element.dataset.more = more.join(" ");
+  };
+  addEventListener("scroll", ({ target }) => {
+    if (target.dataset?.more !== undefined) sides(target);
+  }, { capture: true, passive: true });
+
   // A formula in the text cannot break; one that is wider than its line scrolls.
   const widen = () => {
     for (const formula of document.querySelectorAll('main mjx-container:not([display="true"])')) {
@@ -63,7 +75,9 @@
     const candidates =
       "mjx-container, div.math, pre, .cell_output .output, .pst-scrollable-table-container, table, dl dt";
     for (const element of document.querySelectorAll(`main :is(${candidates})`)) {
-      const needed = scrolls(element) && !reachable(element);
+      const wide = scrolls(element), needed = wide && !reachable(element);
+      if (wide) sides(element);
+      else delete element.dataset.more;
       if (needed && !element.hasAttribute("tabindex")) {
         element.tabIndex = 0;
         element.dataset.scrolls = "";
@@ -112,6 +126,10 @@
     });
   });
   document.addEventListener("toggle", soon, true);
+  // A box that the theme unfolds changes its class only.
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest(".admonition")) soon();
+  });
 
   // Paper: open what is folded (bars of hidden code may stay), light colours, and no formula wider than the page.
   const FOLDED = "main details:not([open]):not(.tag_hide-input > details):not(.tag_hide-cell > details)";

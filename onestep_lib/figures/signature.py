@@ -23,6 +23,15 @@ __all__ = ["signature_explorer"]
 _BINS = 36
 _HEIGHT = 0.12  # of a dot that stands for one value, in units of the highest bar
 _APART = 1.05  # of the edge: an eigenvalue of a finite matrix may lie a little outside
+_STEP = "size of the step, log η / log n"
+_PLAIN = {
+    "random features": "next to nothing: its features are still random",
+    "staircase, 1 spike": "small: its neurons share a line",
+    "staircase, 2 spikes": "larger: its neurons share a line and a bend",
+    "staircase, 3 spikes or more": "large: its neurons share a line and several bends",
+    "giant step": "giant: its neurons share all curves of one variable",
+}
+"""The names of `onestep_lib.large_step.one_curve.step_regimes` for who has not read of spikes."""
 
 
 def signature_explorer(
@@ -38,7 +47,8 @@ def signature_explorer(
     initial : float
         The exponent of the first picture.
     outcome_first : bool
-        Show the learned function and the losses above the spectra: for readers who know no spectra yet.
+        Show the learned function and the losses above the spectra, and say in words what a regime is: for
+        readers who know no spectra yet.
 
     Examples
     --------
@@ -60,9 +70,12 @@ def signature_explorer(
     if not np.all(setting.steps > 0):
         raise ValueError(f"portrait must have step sizes > 0 on a logarithmic slider, got {setting.step}")
     exponents = np.log(setting.steps) / np.log(setting.n)
-    step = Slider("step", exponents, label="log η / log n", initial=initial, format="{:.2f}")
+    step = Slider("step", exponents, label=_STEP, initial=initial, format="{:.2f}")
+    plain = [_PLAIN[name] for name in portrait.regimes.tolist()]
     readouts = [
-        Readout("regime", portrait.regimes, "step"),
+        Readout("for this network the step is", plain, "step")
+        if outcome_first
+        else Readout("regime", portrait.regimes, "step"),
         Readout("step size η", setting.steps, "step", "{:.3g}"),
         Readout("test loss", portrait.theory.test, "step", "{:.2f}"),
     ]
@@ -147,7 +160,7 @@ def _losses(portrait: Portrait, exponents: np.ndarray) -> Panel:
         ]
     return Panel(
         series,
-        "log η / log n",
+        _STEP,
         "loss",
         alt="Test loss and training loss against the step; dots of simulated networks lie near the two "
         "lines, and a diamond marks the chosen step on each.",

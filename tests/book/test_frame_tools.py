@@ -16,7 +16,9 @@ from book._tools import refresh
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "book" / "_ext"))
 
-from onestep_book import docstrings, pages, repository  # noqa: E402
+from onestep_book import docstrings, pages, repository, unfolding  # noqa: E402
+
+from onestep_lib.figures import gap_summary, gap_table  # noqa: E402
 
 
 def test_refresh_keeps_compared_text_and_nothing_else():
@@ -110,6 +112,26 @@ def test_repairs_are_stable():
     assert "aria-label" in once
     assert "autocorrect" not in once
     assert pages.repair(once) == once
+
+
+def test_the_space_before_a_link_to_an_exercise_stands_before_it():
+    title = '<p class="admonition-title">Solution to<a class="reference" href="#ex"> Exercise 3.1</a></p>'
+    once = pages.repair(title)
+    assert 'Solution to <a class="reference" href="#ex">Exercise 3.1</a>' in once
+    assert pages.repair(once) == once
+
+
+def test_a_bar_is_named_by_the_tables_behind_it():
+    rows = [("train", 0.1, 0.102, 0.001), ("test", 0.5, 0.49, 0.02)]
+    first, second = gap_table(rows, title="losses, step 3"), gap_table(rows[:1], title="overlap")
+    assert unfolding.name(first + "\n") == "table: losses, step 3 (2 rows)"
+    assert unfolding.name(second + "\n") == "table: overlap (1 row)"
+    assert unfolding.name(f"{first}\n{second}\n") == "tables: losses, step 3; overlap (3 rows)"
+    assert unfolding.name("1.0 2.0\n") is None
+    line = gap_summary(rows, title="networks")
+    assert unfolding.name(f"{first}\n{second}\n", line) == "tables: networks; overlap (3 rows)"
+    alike = f"{line}\n{gap_summary(rows, title='surrogates')}"
+    assert unfolding.name(first + "\n", alike) == "table: losses, step 3 (2 rows)"
 
 
 def test_the_placeholder_is_recognised_and_nothing_else():

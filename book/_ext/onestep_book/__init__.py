@@ -8,6 +8,7 @@ reference    what each room of the library is for, from its docstrings
 predict      questions that the reader answers before the page does
 formulas     room for formulas that are not set yet, with the comma behind them, written by pages
 numbers      references to numbered things, each page read once
+unfolding    bars that unfold a table say which
 icons        the icons in use, cut from the theme's fonts
 map          the map of the book and the reading paths
 companion    what the sources say, line by line, with its place, function and test
@@ -16,7 +17,7 @@ search       which page a word finds first
 lost         the page for addresses that lead nowhere
 notebooks    notebooks for JupyterLab, Binder and Colab, made from the pages
 pictures     pictures with 256 colours, a third of their bytes
-pages        description and social card of every page, repairs of the theme's HTML
+pages        description and social card of every page, its way back, repairs of the theme's HTML
 """
 
 import os
@@ -40,6 +41,7 @@ from . import (
     repository,
     search,
     teaching,
+    unfolding,
 )
 
 
@@ -56,6 +58,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
         teaching,
         search,
         numbers,
+        unfolding,
         offline,
         repository,
         predict,

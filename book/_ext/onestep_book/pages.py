@@ -1,4 +1,4 @@
-"""The head of every page (description, social card) and repairs of the HTML that the theme writes."""
+"""The head of every page (description, social card), its way back, and repairs of the theme's HTML."""
 
 import re
 import struct
@@ -13,10 +13,12 @@ from .formulas import with_rooms
 
 SOCIAL_CARD = "_static/social-card.png"
 LONGEST_DESCRIPTION = 200
+REFERENCE = "book/api/"
 
 
 def connect(app: Sphinx) -> None:
     app.connect("html-page-context", add_description)
+    app.connect("html-page-context", lead_back_past_the_reference)
     app.connect("build-finished", repair_pages, priority=900)
 
 
@@ -40,6 +42,21 @@ def add_description(
     context["metatags"] = context.get("metatags", "") + "\n".join(
         f'<meta {kind}="{key}" content="{escape(value)}">' for kind, key, value in tags
     )
+
+
+def lead_back_past_the_reference(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """The page behind the library's reference leads back to its index, not to its last module."""
+    relations = app.env.collect_relations()
+    before = relations.get(pagename, [None, None, None])[1]
+    if before is None or not before.startswith(REFERENCE) or pagename.startswith(REFERENCE):
+        return
+    index = f"{REFERENCE}index"
+    context["prev"] = {
+        "link": app.builder.get_relative_uri(pagename, index),
+        "title": app.env.titles[index].astext(),
+    }
 
 
 def first_paragraph(doctree: nodes.document | None) -> str:
@@ -93,6 +110,8 @@ REPAIRS = [
     ),
     # A role that is no longer in use; the entries stand in an element of role `list`.
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
+    # The space before a link to an exercise stands in it and is underlined.
+    (re.compile(r"(>Solution to)(<a [^>]*>) (?=\w)"), r"\1 \2"),
     # Several returned values: Sphinx puts their list into a paragraph.
     (re.compile(r'<p>(<ul class="simple">(?:(?!</ul>).)*</ul>)\s*</p>', re.DOTALL), r"\1"),
     # The arrow that opens a part of the table of contents has no name.

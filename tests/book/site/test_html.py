@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from html.parser import HTMLParser
+from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -115,6 +116,17 @@ def invalid(pages: Iterable[Path]) -> list[str]:
     ]
 
 
+def bars(page: Path) -> list[str]:
+    """Names of the bars that unfold what a cell has printed."""
+    return re.findall(r'above-output">\s*<summary><span[^>]*>([^<]*)<', page.read_text(encoding="utf-8"))
+
+
+def numbered(page: Path) -> list[str]:
+    """Numbers of the figures of a page."""
+    captions = r'<span class="caption-number">(Fig\. [^<]*?) *</span>'
+    return re.findall(captions, page.read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_links_and_anchors_lead_somewhere(site, path):
     assert broken_links((site / path).resolve()) == []
@@ -138,6 +150,26 @@ def test_head_describes_the_page(site, path):
 @pytest.mark.parametrize("path", BOOK)
 def test_ids_are_unique(site, path):
     assert repeated_ids(site / path) == []
+
+
+@pytest.mark.parametrize("path", READ)
+def test_a_bar_over_a_table_says_which(site, path):
+    names = bars(site / path)
+    assert len(set(names)) == len(names)
+    assert all(name.startswith("Show the table") for name in names)
+
+
+def test_no_two_figures_of_the_book_share_a_number(site):
+    numbers = {path: numbered(site / path) for path in READ}
+    assert sum(map(len, numbers.values())) > 100
+    assert [n for n, count in Counter(chain(*numbers.values())).items() if count > 1] == []
+    for path, found in numbers.items():
+        assert [int(n.rpartition(".")[2]) for n in found] == list(range(1, len(found) + 1)), path
+
+
+def test_the_page_behind_the_reference_leads_back_to_its_index(site):
+    page = (site / "book/references.html").read_text(encoding="utf-8")
+    assert re.search(r'class="left-prev"\s+href="api/index.html"', page)
 
 
 def test_every_icon_has_a_glyph(site):

@@ -206,10 +206,47 @@ def test_wide_things_scroll_and_take_the_focus(open_page):
     )
     assert scrolling, "on a phone the chapter's long equations are expected to scroll"
     assert all(scrolling)
-    shaded = page.evaluate(
-        "() => [...document.querySelectorAll('[data-scrolls]')].map(e => getComputedStyle(e).backgroundImage)"
+    fading = page.evaluate(
+        """async () => {
+          const all = [...document.querySelectorAll('[data-more~="right"]')];
+          const wide = all.filter(e => e.checkVisibility());
+          const look = () => wide.map(e => [e.dataset.more, /gradient/.test(getComputedStyle(e).maskImage)]);
+          const before = look();
+          wide.forEach(e => { e.scrollLeft = 1e6; });
+          await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+          return [before, look()];
+        }"""
     )
-    assert all("gradient" in image for image in shaded)
+    assert fading[0], "there is more at the right before anything is scrolled"
+    assert [{tuple(one) for one in looks} for looks in fading] == [{("right", True)}, {("left", True)}]
+
+
+def test_what_scrolls_in_a_solution_takes_the_focus_once_it_is_open(open_page):
+    page = open_page("book/03-random-features.html", "phone")
+    titles = page.locator(".solution > .admonition-title")
+    for number in range(titles.count()):
+        titles.nth(number).click(position={"x": 20, "y": 8})
+    page.wait_for_timeout(400)  # onestep.js waits until the page rests
+    scrolling = page.evaluate(
+        """() => [...document.querySelectorAll('.solution pre')]
+          .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.tabIndex >= 0 && e.dataset.more)"""
+    )
+    assert scrolling, "a line of a solution is expected to be wider than a phone"
+    assert set(scrolling) == {"right"}
+
+
+def test_words_in_a_formula_leave_no_gap_on_paper(open_page):
+    page = open_page("book/09-the-staircase.html")
+    page.emulate_media(media="print")
+    gaps = page.evaluate(
+        """() => [...document.querySelectorAll('mjx-utext')].map(e => {
+          const words = document.createRange();
+          words.selectNodeContents(e);
+          return Math.abs(e.getBoundingClientRect().width - words.getBoundingClientRect().width);
+        })"""
+    )
+    assert len(gaps) > 3
+    assert max(gaps) < 1  # pixel
 
 
 def test_paper_shows_what_was_folded_at_once(browser, site_url):
