@@ -38,7 +38,6 @@ from onestep_lib.small_step.stairs import (
     staircase,
     staircase_gain,
 )
-from onestep_lib.small_step.two_steps import TwoStepSpectrum, two_step_spectrum
 from onestep_lib.small_step.weights import WeightSpectrum, weight_spectrum
 from onestep_lib.small_step.whole_spikes import whole_spike_matrix
 
@@ -52,7 +51,6 @@ __all__ = [
     "SecondDirection",
     "SecondGradient",
     "Spike",
-    "TwoStepSpectrum",
     "WeightSpectrum",
     "bilinear_form",
     "direction_floor",
@@ -78,7 +76,6 @@ __all__ = [
     "spike_norms",
     "staircase",
     "staircase_gain",
-    "two_step_spectrum",
     "weight_spectrum",
     "whole_spike_matrix",
 ]

@@ -52,7 +52,7 @@ averages over :math:`A_i`.
 Neurons with a long readout have long rows and samples with a large label have a large weight: where labels
 are unbounded, single ones stand out of the bulk, which then has no end in the limit. The averages over
 samples stop where n of them have none, those over the readout at 4 standard deviations. Derived in
-chapter 15, not proved; measured in ``tests/small_step/test_two_steps.py``.
+chapter 15, not proved; measured in ``tests/large_step/test_two_steps.py``.
 
 Functions
 ---------
@@ -73,6 +73,7 @@ from onestep_lib._values import by_value
 from onestep_lib.activations import Activation
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.hermite import hermite
+from onestep_lib.large_step.stepped_model import is_odd
 from onestep_lib.schedules import BATCHES
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.second_step import _checked, _gauss, _spaced
@@ -93,9 +94,9 @@ _U, _XI = 36, 6
 # What the linear parts lose, root mean square, to be written as few products.
 _DROPPED = 0.02
 _TOLERANCE = 1e-10
-_SWEEPS = 60
+_SWEEPS = 30
 # Steps in log(-tr R) of the walk to the edge: the first, and the one that ends it.
-_STRIDE, _LAST = 0.25, 1e-3
+_STRIDE, _LAST = 0.5, 4e-3
 
 
 @by_value
@@ -124,7 +125,7 @@ def two_step_spectrum(
 ) -> TwoStepSpectrum:
     r"""Return the edge and the outliers of the weights after a step of the setting's size and a second one.
 
-    The formulas are those of :mod:`onestep_lib.small_step.two_steps`, derived in chapter 15.
+    The formulas are those of :mod:`onestep_lib.large_step.two_steps`, derived in chapter 15.
 
     Parameters
     ----------
@@ -154,7 +155,7 @@ def two_step_spectrum(
     --------
     >>> import numpy as np
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.small_step import two_step_spectrum
+    >>> from onestep_lib.large_step import two_step_spectrum
     >>> s = Setting(n=1600, d=800, N=800, output="scaled", target=np.sin, step=28)
     >>> one, two = (two_step_spectrum(s, size, batch="fresh") for size in (0, 85))
     >>> print(one.values.size, two.values.size, one.edge < two.edge)  # the part along He_3 comes out
@@ -168,8 +169,11 @@ def two_step_spectrum(
     while stride > _LAST:
         try:
             here, z = law.solve(place + stride, state)
+            # Beyond the edge z grows again.
+            if law.solve(place + stride - _LAST, here)[1] < z:
+                here = None
         except (ConvergenceError, np.linalg.LinAlgError):
-            here, z = None, np.inf
+            here = None
         if here is None or not (0 < z < edge and law.holds(here)):
             stride /= 2
             continue
@@ -359,7 +363,8 @@ class _Neurons:
 def _law(setting: Setting, second: float, batch: str, readout: ArrayLike | None) -> _Law:
     target, power = _checked(setting)
     sigma, phi, N = setting.activation, setting.phi_0, setting.N
-    _require_odd(sigma)
+    if not is_odd(sigma):
+        raise ValueError(f"activation must be odd here, got {shown(sigma.name)}")
     zeta, shares = _zeta_nodes(readout, N)
     (along, across, noise), weights = _sample_nodes(setting.d / phi, setting.noise > 0)
     y = target(along) + setting.noise * noise
@@ -395,12 +400,6 @@ def _law(setting: Setting, second: float, batch: str, readout: ArrayLike | None)
     basis, gains, kept = _few_products(gain, kept, shares, weights)
     neurons = _Neurons(zeta, shares, mean, shared, basis, gains, kept, own, crossed, first, v_1)
     return _Law(neurons, samples, phi, N, setting.d)
-
-
-def _require_odd(sigma: Activation) -> None:
-    x = np.linspace(0.1, _REACH, 9)
-    if np.max(np.abs(sigma(x) + sigma(-x))) > 1e-9:
-        raise ValueError(f"activation must be odd here, got {shown(sigma.name)}")
 
 
 def _cut(count: int, reach: float) -> tuple[np.ndarray, np.ndarray]:
@@ -524,8 +523,9 @@ def _spectrum(
         strengths, forms = law.strengths(state), law.forms(state, z)
         _, turned = np.linalg.eigh(law.condition(state, z))
         null = np.sqrt(strengths) * turned[:, j]
-        step = min(1e-3, (last - place) / 2)
-        sides = [at(place + step), at(place - step)]
+        # Too near the edge for a slope there, one side has to do.
+        ahead = min(1e-3, (last - place) / 2)
+        sides = [at(place + ahead) if ahead > 1e-4 else (state, z), at(place - 1e-3)]
         matrices = [np.diag(1 / law.strengths(one)) + law.forms(one, x)[:-1, :-1] for one, x in sides]
         slope = (null @ (matrices[0] - matrices[1]) @ null) / (sides[0][1] - sides[1][1])
         along = -null / strengths / np.sqrt(slope)
