@@ -99,6 +99,9 @@ _SWEEPS = 30
 _STRIDE, _LAST = 0.5, 4e-3
 
 
+State = tuple[np.ndarray, np.ndarray]
+
+
 @by_value
 class TwoStepSpectrum:
     """The singular values of the weights after two steps that stand out of the bulk, the largest first.
@@ -167,23 +170,15 @@ def two_step_spectrum(
     edge, found = np.inf, []
     stride, below = _STRIDE, 0
     while stride > _LAST:
-        try:
-            here, z = law.solve(place + stride, state)
-            # Beyond the edge z grows again.
-            if law.solve(place + stride - _LAST, here)[1] < z:
-                here = None
-        except (ConvergenceError, np.linalg.LinAlgError):
-            here = None
-        if here is None or not (0 < z < edge and law.holds(here)):
+        ahead = _ahead(law, place + stride, state)
+        if ahead is None or ahead[1] >= edge:
             stride /= 2
             continue
-        negative = int(np.sum(np.linalg.eigvalsh(law.condition(here, z)) < 0))
+        negative = int(np.sum(np.linalg.eigvalsh(law.condition(*ahead)) < 0))
         found += [(place, state, place + stride, j) for j in range(below, negative)]
-        place, state, edge, below = place + stride, here, z, negative
+        place, below = place + stride, negative
+        state, edge = ahead
     return _spectrum(law, edge, place, found)
-
-
-State = tuple[np.ndarray, np.ndarray]
 
 
 class _Law:
@@ -491,6 +486,17 @@ def _few_products(
     L, K = np.split(combined, 2)
     one = np.ones((shares.size, 1))
     return right[:count] / np.sqrt(weights), np.hstack([one, L]), np.hstack([0 * one, K])
+
+
+def _ahead(law: _Law, place: float, start: State) -> tuple[State, float] | None:
+    """The state there and its z, or None beyond the edge."""
+    try:
+        state, z = law.solve(place, start)
+        # Beyond the edge z grows again.
+        falls = law.solve(place - _LAST, state)[1] > z > 0
+    except (ConvergenceError, np.linalg.LinAlgError):
+        return None
+    return (state, z) if falls and law.holds(state) else None
 
 
 def _beyond(law: _Law) -> tuple[float, State]:

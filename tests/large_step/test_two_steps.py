@@ -59,21 +59,21 @@ def predicted(setting, second, batch, readout):
 
 
 CASES = {
-    "same": (sized(400), 5.0, "same"),
-    "fresh": (sized(400, 2.0), 3.0, "fresh"),
-    "fresh, other ratios and noise": (
-        sized(300, 1.5, n=900, N=450, target="sin", noise=0.3),
-        3.0,
-        "fresh",
-    ),
+    "small": (sized(200, 2.0), 4.0, "fresh", 8),
+    "same": (sized(400), 5.0, "same", 12),
+    "fresh": (sized(400, 2.0), 3.0, "fresh", 24),
+    "ratios and noise": (sized(300, 1.5, n=900, N=450, target="sin", noise=0.3), 6.0, "fresh", 8),
 }
+SLOW = [pytest.param(*CASES[name], id=name, marks=pytest.mark.slow) for name in list(CASES)[1:]]
 
 
-@pytest.mark.parametrize(("setting", "size", "batch"), CASES.values(), ids=CASES)
-def test_outliers_of_networks(setting, size, batch, deviation):
+@pytest.mark.parametrize(
+    ("setting", "size", "batch", "count"), [pytest.param(*CASES["small"], id="small"), *SLOW]
+)
+def test_outliers_of_networks(setting, size, batch, count, deviation):
     """Network by network, since the readouts drawn decide how strong the part along He_3 is."""
     second, pairs = size * setting.N**0.5, []
-    for rng in np.random.default_rng(11).spawn(12):
+    for rng in np.random.default_rng(11).spawn(count):
         direction, readout, weights = two_step_weights(setting, second, batch, rng)
         found, third = measured(direction, readout, weights)
         expected, edge = predicted(setting, second, batch, readout)
@@ -86,7 +86,9 @@ def test_outliers_of_networks(setting, size, batch, deviation):
     # The left vector of the first is off by 1/N, which is more than its own scatter; an overlap that vanishes
     # is chance.
     judged = [0, 1, 5] if setting.target.linear < 1e-9 and batch == "fresh" else [0, 1, 2, 3, 5]
-    deviation("two_steps.two_step_spectrum", f"12 networks, {batch} batch", z[judged], 0, 1)
+    deviation(
+        "two_steps.two_step_spectrum", f"{count} networks, {batch} batch, n = {setting.n}", z[judged], 0, 1
+    )
     assert np.all(np.abs(z[judged]) < 4)
     assert np.all(np.abs(gaps.mean(axis=0)[2:5]) < 12 / setting.d)
     # The place of the second outlier.
