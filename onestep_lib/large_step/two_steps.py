@@ -32,7 +32,7 @@ V the variance of :math:`\nu-\phi Kye` and v its covariance with :math:`e=\sigma
 .. math:: \mathcal K=N\,\mathbb E_\zeta\frac{C_\zeta}{1+\delta_\zeta},\qquad
           \delta_\zeta=\operatorname{tr}C_\zeta R .
 
-K is a polynomial in the D. With an auxiliary vector for every product it becomes linear in
+:math:`\mathcal K` is a polynomial in the D. With an auxiliary vector for every product it becomes linear in
 :math:`x_ix_i^\top/n`: a matrix :math:`Q\otimes1+\frac1n\sum_iS_i\otimes x_ix_i^\top` of small blocks, whose
 inverse has the block traces
 
@@ -97,6 +97,8 @@ _TOLERANCE = 1e-10
 _SWEEPS = 30
 # Steps in log(-tr R) of the walk to the edge: the first, and the one that ends it.
 _STRIDE, _LAST = 0.5, 4e-3
+# Where it begins: the largest trace, and how often another factor exp(-2) is tried.
+_NEAR, _TRIES = 1e-2, 12
 
 
 State = tuple[np.ndarray, np.ndarray]
@@ -133,7 +135,8 @@ def two_step_spectrum(
     Parameters
     ----------
     setting : Setting
-        As for `second_gradient`, with an odd activation.
+        As for `second_gradient`, with an odd activation that has a linear part. Measured for tanh and erf; a
+        slope that grows without bound, as that of He_3, makes rows and samples that stand out by themselves.
     second : float
         The size :math:`\eta_2\ge0` of the second step.
     batch : {"same", "fresh"}
@@ -150,7 +153,8 @@ def two_step_spectrum(
     Raises
     ------
     TypeError, ValueError
-        As in `second_gradient`; for an activation that is not odd, or an argument that is not allowed.
+        As in `second_gradient`; for an activation that is not odd or has c_1 = 0, or an argument that is not
+        allowed.
     ConvergenceError
         If the equations have no solution far from the spectrum.
 
@@ -360,6 +364,7 @@ def _law(setting: Setting, second: float, batch: str, readout: ArrayLike | None)
     sigma, phi, N = setting.activation, setting.phi_0, setting.N
     if not is_odd(sigma):
         raise ValueError(f"activation must be odd here, got {shown(sigma.name)}")
+    sigma.require_linear_part()
     zeta, shares = _zeta_nodes(readout, N)
     (along, across, noise), weights = _sample_nodes(setting.d / phi, setting.noise > 0)
     y = target(along) + setting.noise * noise
@@ -500,13 +505,15 @@ def _ahead(law: _Law, place: float, start: State) -> tuple[State, float] | None:
 
 
 def _beyond(law: _Law) -> tuple[float, State]:
-    """A place beyond every outlier."""
-    place = np.log(1e-2)
-    while True:
-        state, z = law.solve(place, None)
-        if np.linalg.eigvalsh(law.condition(state, z))[0] > 0:
-            return place, state
-        place -= 2.0
+    """A place beyond every outlier, and beyond every sample where the equations have no solution."""
+    for place in np.log(_NEAR) - 2.0 * np.arange(_TRIES):
+        try:
+            state, z = law.solve(place, None)
+        except (ConvergenceError, np.linalg.LinAlgError):
+            continue
+        if law.holds(state) and np.linalg.eigvalsh(law.condition(state, z))[0] > 0:
+            return float(place), state
+    raise ConvergenceError("two_step_spectrum", np.inf, {"N": law.N}, "take smaller steps")
 
 
 def _spectrum(

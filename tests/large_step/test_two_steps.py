@@ -179,6 +179,7 @@ def test_a_readout_without_a_part_along_the_cube_has_one_outlier():
     [
         ({"output": "centred"}, "output must be 'scaled'"),
         ({"activation": "softplus"}, "activation must be odd"),
+        ({"activation": "he3"}, "he3"),
         ({"readout": "signs"}, "readout must be 'gaussian'"),
     ],
 )
