@@ -60,6 +60,7 @@ from onestep_lib.large_step import (
     SignedSpectrum,
     SpikeMap,
     SquaredResolvents,
+    TwoStepSpectrum,
     Validation,
     best_stepped_ridge,
     expected_lengths,
@@ -67,6 +68,7 @@ from onestep_lib.large_step import (
     signed_covariance,
     spike_map,
     squared_resolvents,
+    two_step_spectrum,
     validation_losses,
 )
 from onestep_lib.no_step import (
@@ -208,6 +210,7 @@ EXAMPLES = {
     RidgePath: lambda: ridge_path(numbers(6, 5), numbers(6), [0.1, 1.0]),
     RowLengths: lambda: expected_lengths(setting()),
     SecondDirection: lambda: second_direction(setting()),
+    TwoStepSpectrum: lambda: two_step_spectrum(setting(output="scaled", step=1.0, activation="tanh"), 2.0),
     SecondGradient: lambda: second_gradient(setting(output="scaled", step=1.0, activation="tanh")),
     Schedule: lambda: Schedule([0.5, 0.2], "fresh", [30, 40]),
     Series: lambda: Series(label="theory", colour="blue"),

@@ -119,6 +119,7 @@ from onestep_lib.large_step import (
     SignedSpectrum,
     SpikeMap,
     SquaredResolvents,
+    TwoStepSpectrum,
     Validation,
     best_step,
     best_stepped_ridge,
@@ -141,6 +142,7 @@ from onestep_lib.large_step import (
     step_regimes,
     stepped_features,
     stepped_vocabulary,
+    two_step_spectrum,
     validation_losses,
 )
 from onestep_lib.no_step import (
@@ -302,7 +304,7 @@ RECORDS = {
     GordonSaddle,
     SpikeMap,
     FixedPoint, SpikedSolution, SpikedTable, Sweep, TargetMeans, WeightSpectrum, FeatureLaw, Law, WeightLaw,
-    Cost, TrainedNetwork,
+    Cost, TrainedNetwork, TwoStepSpectrum,
     pl.Picture, ConvergenceError, PaperProblem, BulkCovariance, GroupTable, Gradient, SecondDirection,
     SecondGradient,
     ErrorParts, OneSpike,
@@ -533,6 +535,10 @@ CALLS = {
     second_direction: {"setting": S},
     SecondGradient.chance: {"self": SecondGradient(0.1, 0.1, 1.0), "samples": 10},
     second_gradient: {"setting": S.replace(output="scaled"), "order": 1, "batch": "same"},
+    two_step_spectrum: {
+        "setting": S.replace(output="scaled", activation="tanh"), "second": 1.0, "batch": "same",
+        "readout": NETWORK.readout,
+    },
     spike_constant: {"setting": S},
     measured_spike_constant: {"network": STEPPED, "X": X, "widened": False},
     gauss_legendre: {"count": 5},

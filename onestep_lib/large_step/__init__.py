@@ -34,6 +34,7 @@ from onestep_lib.large_step.stepped_model import (
     spike_strength,
     stepped_features,
 )
+from onestep_lib.large_step.two_steps import TwoStepSpectrum, two_step_spectrum
 
 __all__ = [
     "BULKS",
@@ -45,6 +46,7 @@ __all__ = [
     "SignedSpectrum",
     "SpikeMap",
     "SquaredResolvents",
+    "TwoStepSpectrum",
     "Validation",
     "best_step",
     "best_stepped_ridge",
@@ -68,5 +70,6 @@ __all__ = [
     "step_regimes",
     "stepped_features",
     "stepped_vocabulary",
+    "two_step_spectrum",
     "validation_losses",
 ]
