@@ -46,7 +46,7 @@ N times the share of :math:`\zeta` over :math:`1+\delta_\zeta`; with the null ve
 with :math:`\beta_*` is :math:`(v^\top\mu R\beta_*)^2` over
 :math:`v^\top(\Gamma^{-1}+\mu R\mu^\top)'v`, a slope in z. The vectors :math:`\mu` are made of the samples
 that are in R: given :math:`X\beta_*` and :math:`Xb`, X is these two columns and Gaussian across them and
-across y (Bolthausen, Commun. Math. Phys. 325, 333, 2014), so that :math:`\mu R\mu^\top` is a matter of
+across y (Bolthausen, Comm. Math. Phys. 325, 333, 2014), so that :math:`\mu R\mu^\top` is a matter of
 averages over :math:`A_i`.
 
 Neurons with a long readout have long rows and samples with a large label have a large weight: where labels
