@@ -75,7 +75,7 @@ def test_nothing_jumps_while_a_page_loads(visited, path):
 
 @each(READ)
 def test_a_page_answers_while_it_loads(visited, browser, site_url, path):
-    """Three times the budget fails, in the best of three more loads: another program is no fault of the page."""
+    """Three times the budget fails, if no more loads are better: other programs are not a page's fault."""
     seen = visited(path).openings
     for size, over in (("desktop", "http"), ("phone", "file")):
         longest = [seen[over].longest]
