@@ -35,7 +35,12 @@ def spectrum(coefficients, noise, alpha):
     return found
 
 
-@pytest.fixture(params=CASES, ids=str)
+# Two to five seconds each.
+DEAR = ((HE15, 0.5, 2.0), (HE13, 0.0, 1.0), (HE13, 0.3, 1.05), (HE12, 0.0, 0.95))
+PARAMETERS = [pytest.param(case, marks=[pytest.mark.slow] * (case in DEAR), id=str(case)) for case in CASES]
+
+
+@pytest.fixture(params=PARAMETERS)
 def case(request):
     coefficients, noise, alpha = request.param
     return target(coefficients), noise, alpha, spectrum(*request.param)
