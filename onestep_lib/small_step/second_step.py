@@ -211,9 +211,9 @@ def _checked(setting: Setting) -> tuple[Target, float]:
     return target, power
 
 
-def _spaced(count: int) -> tuple[np.ndarray, np.ndarray]:
+def _spaced(count: int, reach: float = _REACH) -> tuple[np.ndarray, np.ndarray]:
     """Equally spaced nodes for a Gaussian average: for smooth functions the error is exponentially small."""
-    nodes = np.linspace(-_REACH, _REACH, count)
+    nodes = np.linspace(-reach, reach, count)
     mass = np.exp(-(nodes**2) / 2)
     return nodes, mass / mass.sum()
 

@@ -116,8 +116,11 @@ def test_trace_of_the_bulk(batch, deviation):
 
 
 @pytest.mark.parametrize("batch", ["same", "fresh"])
-def test_far_out_the_means_are_the_parts_of_the_second_gradient(batch, deviation):
-    setting = sized(400, target=(0, 0.7, 0, 0.3), noise=0.3)
+def test_far_out_the_means_are_the_parts_of_the_second_gradient(batch, monkeypatch, deviation):
+    """Where neither the readout (at 4 deviations: 11 % of the power along He_3) nor the labels are cut."""
+    monkeypatch.setattr(two_steps, "_REACH", 6.0)
+    monkeypatch.setattr(two_steps, "_NEURONS", 36)
+    setting = sized(400_000, target=(0, 0.7, 0, 0.3), noise=0.3)
     law = two_steps._law(setting, setting.N**0.5, batch, None)
     state, z = law.solve(np.log(1e-7), None)
     forms = -z * law.forms(state, z)
@@ -128,7 +131,7 @@ def test_far_out_the_means_are_the_parts_of_the_second_gradient(batch, deviation
         found += [part @ forms[:-1, :-1] @ part, part @ forms[:-1, -1]]
         square = limit.power + 2 * first * limit.direction + first**2 * gradient_of(setting).power
         expected += [square, limit.target + first * setting.target.linear]
-    np.testing.assert_allclose(found, expected, rtol=0.06, atol=2e-3)
+    np.testing.assert_allclose(found, expected, rtol=5e-3)
     deviation("two_steps.two_step_spectrum", f"limits of second_gradient, {batch} batch", found, expected)
 
 

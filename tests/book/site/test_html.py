@@ -159,6 +159,10 @@ def test_a_bar_over_a_table_says_which(site, path):
     assert all(name.startswith("Show the table") for name in names)
 
 
+def test_there_are_bars_over_tables(site):
+    assert sum(len(bars(site / path)) for path in READ) > 10
+
+
 def test_no_two_figures_of_the_book_share_a_number(site):
     numbers = {path: numbered(site / path) for path in READ}
     assert sum(map(len, numbers.values())) > 100
