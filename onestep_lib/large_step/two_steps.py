@@ -51,13 +51,13 @@ averages over :math:`A_i`.
 
 Neurons with a long readout have long rows and samples with a large label have a large weight: where labels
 are unbounded, single ones stand out of the bulk, which then has no end in the limit. The averages over
-samples stop where n of them have none, those over the readout at 4 standard deviations: this moves the part
-along He_3 by 6 % in its direction (a given readout is not cut). So the formula is for bounded labels: for He_3
-at n = 800 and a second step of 60 the first overlap is 0.137 here, 0.114 by :eq:`eq-second-outlier`, which
-networks confirm. Derived at
-:eq:`eq-second-bulk`, not proved. Against networks (tests/large_step/test_two_steps.py) the same batch is
-within the errors; on a fresh one the second outlier of 92 networks with d = 400 and 800 lay 1.5 % below the
-formula, 2.7 standard errors: the cause is not known.
+samples stop where n of them have none, those over the readout at 4 standard deviations, which moves the
+part along He_3 by 6 % (a given readout is not cut). So the formula is for bounded labels: for He_3 at n =
+800 and a second step of 60 the first overlap is 0.137 here, 0.114 by :eq:`eq-second-outlier`, which
+networks confirm. Derived at :eq:`eq-second-bulk`, not proved. Against networks
+(tests/large_step/test_two_steps.py) the same batch is within the errors; on a fresh one the second outlier
+of 92 networks with d = 400 and 800 lay 1.5 % below the formula, 2.7 standard errors: the cause is not
+known.
 
 Functions
 ---------
