@@ -28,32 +28,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = [
-    "as_floats",
-    "check_broadcast",
-    "check_callable",
-    "check_choice",
-    "check_complex",
-    "check_count",
-    "check_flag",
-    "check_generator",
-    "check_instance",
-    "check_items",
-    "check_matrix",
-    "check_nonnegative",
-    "check_number",
-    "check_path",
-    "check_positive",
-    "check_real",
-    "check_same_length",
-    "check_shape",
-    "check_size",
-    "check_text",
-    "check_unit_vector",
-    "check_vector",
-    "shown",
-]
-
 # Beyond it a double does not hold every integer.
 _LARGEST_COUNT = 2**53
 _SHOWN = 100

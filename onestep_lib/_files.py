@@ -7,10 +7,6 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = [
-    "replace_file",
-]
-
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file beside its place, then rename it: `path` holds the old content or the new one.

@@ -10,10 +10,6 @@ from typing import Any
 # NumPy and SciPy each bring a BLAS of their own: both must be loaded when the controller looks for them.
 import scipy.linalg  # noqa: F401
 
-__all__ = [
-    "one_thread",
-]
-
 
 @lru_cache(maxsize=1)
 def _controller() -> Any:

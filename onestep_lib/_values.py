@@ -23,8 +23,6 @@ from typing import Any, TypeVar, dataclass_transform, overload
 
 import numpy as np
 
-__all__ = ["by_value", "plain", "read_only"]
-
 Class = TypeVar("Class", bound=type)
 Object = TypeVar("Object")
 _NUMBERS = "biufc"

@@ -31,8 +31,6 @@ from onestep_lib.hermite import hermite_coefficients, hermite_series
 from onestep_lib.quadrature import ScalarFunction, evaluate, gaussian_quadrature
 
 __all__ = [
-    "ACTIVATIONS",
-    "TARGETS",
     "Activation",
     "Target",
     "activation",

@@ -29,7 +29,10 @@ import scipy
 
 from onestep_lib._files import replace_file
 
-__all__ = ["cache_folder", "clear_cache"]
+__all__ = [
+    "cache_folder",
+    "clear_cache",
+]
 
 Arrays = dict[str, np.ndarray]
 _OFF = ("", "off")

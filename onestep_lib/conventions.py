@@ -59,17 +59,6 @@ from onestep_lib._checks import (
 from onestep_lib._values import by_value
 from onestep_lib.settings import Losses, Setting
 
-__all__ = [
-    "CONVENTIONS",
-    "Convention",
-    "PaperLosses",
-    "PaperProblem",
-    "losses_from",
-    "losses_in",
-    "problem_in",
-    "setting_from",
-]
-
 Value = float | np.ndarray
 
 

@@ -34,14 +34,12 @@ from onestep_lib._checks import check_count, check_number, check_real, check_vec
 from onestep_lib.quadrature import ScalarFunction, sampled
 
 __all__ = [
-    "MAX_ORDER",
     "conditional_mean",
     "correlated_mean",
     "hermite",
     "hermite_coefficients",
     "hermite_powers",
     "hermite_series",
-    "hermite_to_monomial",
     "monomial_to_hermite",
     "overlap_moment",
 ]

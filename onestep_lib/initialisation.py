@@ -20,7 +20,9 @@ from onestep_lib._checks import (
 )
 from onestep_lib._values import by_value, read_only
 
-__all__ = ["GivenRows", "Vocabulary"]
+__all__ = [
+    "Vocabulary",
+]
 
 
 @by_value(init=False)

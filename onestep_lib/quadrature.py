@@ -24,7 +24,6 @@ from onestep_lib._checks import as_floats, check_callable, check_count, check_nu
 from onestep_lib._values import read_only
 
 __all__ = [
-    "gauss_legendre",
     "gaussian_mean",
     "gaussian_quadrature",
 ]

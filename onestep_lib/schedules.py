@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike
 from onestep_lib._checks import check_choice, check_count, check_nonnegative, check_vector, shown
 from onestep_lib._values import by_value
 
-__all__ = ["BATCHES", "Schedule"]
+__all__ = [
+    "Schedule",
+]
 
 BATCHES = ("same", "fresh")
 

@@ -69,13 +69,6 @@ from onestep_lib.schedules import Schedule
 from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
-    "EXTENSIONS",
-    "INPUTS",
-    "LOSSES",
-    "OUTPUTS",
-    "READOUTS",
-    "ROWS",
-    "THEORY_INPUTS",
     "Losses",
     "Setting",
 ]

@@ -26,7 +26,9 @@ from onestep_lib._checks import check_callable, check_count, check_real, check_t
 from onestep_lib._values import by_value, read_only
 from onestep_lib.quadrature import evaluate, gaussian_quadrature
 
-__all__ = ["TwoIndexTarget"]
+__all__ = [
+    "TwoIndexTarget",
+]
 
 # Beyond it the Gaussian weight is 1e-17 in all; a smooth target needs no more nodes than these hold.
 _REACH = 8.5

@@ -19,7 +19,7 @@ from onestep_lib.experiment import (
     sample_inputs,
 )
 from onestep_lib.settings import Setting
-from onestep_lib.small_step import Spike
+from onestep_lib.small_step.gradient import Spike
 
 
 @dataclass(frozen=True)

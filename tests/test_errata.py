@@ -35,14 +35,14 @@ from onestep_lib.no_step import random_features, resolvent_traces
 from onestep_lib.repeats import mean_and_error
 from onestep_lib.small_step import (
     exact_spike,
-    finite_gain,
     gradient_of,
     gradient_spike,
     label_direction_error,
-    spike_constant,
     staircase_gain,
     weight_spectrum,
 )
+from onestep_lib.small_step.spikes import spike_constant
+from onestep_lib.small_step.stairs import finite_gain
 
 PAGE = (Path(__file__).parents[1] / "book" / "errata.md").read_text("utf-8")
 HE12 = {"target": (0, 1, 2**-0.5), "noise": 0.5, "ridge": 0.1}

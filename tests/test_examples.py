@@ -12,7 +12,6 @@ import pytest
 
 import onestep_lib
 
-FOLDERS = ("no_step", "small_step", "spiked_features", "large_step", "experiment", "figures")
 MODULES = sorted(info.name for info in pkgutil.walk_packages(onestep_lib.__path__, "onestep_lib."))
 # NumPy's defaults, whatever an earlier test has set.
 PRINTED = {
@@ -22,12 +21,10 @@ PRINTED = {
 
 
 def public_functions() -> dict[str, object]:
-    """What the library, its folders and the modules directly in it hand out, by the full names."""
-    direct = [info.name for info in pkgutil.iter_modules(onestep_lib.__path__) if not info.ispkg]
-    named = [*FOLDERS, *(name for name in direct if not name.startswith("_"))]
+    """What the library's modules hand out, by the full names."""
     found = {}
-    for module in (onestep_lib, *(importlib.import_module(f"onestep_lib.{name}") for name in named)):
-        for name in module.__all__:
+    for module in map(importlib.import_module, MODULES):
+        for name in getattr(module, "__all__", ()):
             defined = getattr(module, name)
             if inspect.isfunction(defined) and defined.__module__.startswith("onestep_lib"):
                 found[f"{defined.__module__}.{name}"] = defined

@@ -14,18 +14,20 @@ from onestep_lib.experiment import (
     take_steps,
 )
 from onestep_lib.initialisation import GivenRows, Vocabulary
-from onestep_lib.large_step import expected_lengths, nearest_setting, spike_map
-from onestep_lib.no_step import weight_law
+from onestep_lib.large_step import spike_map
+from onestep_lib.large_step.one_curve import nearest_setting
+from onestep_lib.large_step.row_lengths import expected_lengths
+from onestep_lib.no_step.laws import weight_law
 from onestep_lib.settings import LOSSES
 from onestep_lib.small_step import (
     feature_outliers,
-    finite_gain,
     gradient_spike,
     second_direction,
     spike_norms,
     staircase_gain,
     weight_spectrum,
 )
+from onestep_lib.small_step.stairs import finite_gain
 
 SMALL = Setting(n=40, d=20, N=30, target=(0, 1, 0.5), noise=0.3)
 WORDS = Vocabulary((0.5, -1.0, 2.0, 0.0), (0.4, 0.3, 0.2, 0.1))

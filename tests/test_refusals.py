@@ -5,36 +5,27 @@ import pytest
 
 from onestep_lib import Losses, Setting, simulate
 from onestep_lib.experiment import (
-    Network,
-    SteppedNetwork,
     conditional_gaussian_features,
-    distribution_distance,
     feature_matrix,
     first_layer_gradient,
     gaussian_equivalent_features,
     gradient_direction,
     gradient_step,
-    gradient_steps,
     initial_network,
     measured_outliers,
     rank_one_error,
-    residual,
     ridge_path,
     sample_batch,
     sample_direction,
-    spike_error,
-    streamed_ridge_path,
     take_steps,
 )
-from onestep_lib.large_step import (
-    grouped_rows,
-    signed_covariance,
-    signed_spectrum,
-    squared_covariance,
-    squared_resolvents,
-    stepped_features,
-    stepped_vocabulary,
-)
+from onestep_lib.experiment.measured import distribution_distance, spike_error
+from onestep_lib.experiment.network import Network
+from onestep_lib.experiment.ridge import streamed_ridge_path
+from onestep_lib.experiment.steps import SteppedNetwork, gradient_steps, residual
+from onestep_lib.large_step import grouped_rows, stepped_features, stepped_vocabulary
+from onestep_lib.large_step.batch_signed import signed_covariance, signed_spectrum
+from onestep_lib.large_step.batch_squared import squared_covariance, squared_resolvents
 from onestep_lib.no_step import (
     feature_law,
     marchenko_pastur_density,
@@ -42,14 +33,9 @@ from onestep_lib.no_step import (
     resolvent_traces,
     spectral_density,
 )
-from onestep_lib.small_step import (
-    Spike,
-    label_moments,
-    power_basis,
-    sample_side,
-    spike_level,
-    spike_matrix,
-)
+from onestep_lib.small_step import label_moments, power_basis, spike_level
+from onestep_lib.small_step.gradient import Spike
+from onestep_lib.small_step.spikes import sample_side, spike_matrix
 from onestep_lib.spiked_features import SpikedModel, solve_spiked, spiked_losses
 
 S = Setting(n=20, d=6, N=8, activation="softplus", step=1.0, noise=0.2)

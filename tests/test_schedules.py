@@ -9,18 +9,17 @@ from onestep_lib import Setting, one_step, simulate
 from onestep_lib.activations import activation
 from onestep_lib.conventions import problem_in
 from onestep_lib.experiment import (
-    Network,
     first_layer_gradient,
     gradient_step,
-    gradient_steps,
     initial_network,
     network_features,
     sample_batch,
-    scheduled_steps,
     target_directions,
 )
+from onestep_lib.experiment.network import Network
 from onestep_lib.experiment.simulation import Draws
-from onestep_lib.large_step import nearest_setting
+from onestep_lib.experiment.steps import gradient_steps, scheduled_steps
+from onestep_lib.large_step.one_curve import nearest_setting
 from onestep_lib.schedules import Schedule
 
 SMALL = Setting(n=40, d=20, N=30, target=(0, 1, 0.5), noise=0.3, step=[0.0, 2.0])

@@ -7,13 +7,9 @@ from scipy.optimize import bisect, root
 from onestep_lib import ConvergenceError, Setting
 from onestep_lib.activations import activation, target
 from onestep_lib.no_step import marchenko_pastur_means, resolvent_traces
-from onestep_lib.spiked_features import (
-    SpikedModel,
-    isotropic_covariance,
-    solve_fixed_point,
-    solve_spiked,
-    sweep_fixed_point,
-)
+from onestep_lib.spiked_features import SpikedModel, solve_fixed_point, solve_spiked
+from onestep_lib.spiked_features.fixed_point import sweep_fixed_point
+from onestep_lib.spiked_features.model import isotropic_covariance
 
 COUNT = [20, pytest.param(200, marks=pytest.mark.slow)]
 S = Setting(n=1000, d=600, N=800, activation="tanh", ridge=0.1)

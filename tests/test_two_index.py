@@ -16,12 +16,11 @@ from onestep_lib.experiment import (
     take_steps,
     target_directions,
 )
-from onestep_lib.large_step import expected_lengths
+from onestep_lib.large_step.row_lengths import expected_lengths
 from onestep_lib.no_step import fixed_feature_floor
 from onestep_lib.settings import LOSSES
 from onestep_lib.small_step import (
     direction_floor,
-    finite_gain,
     gradient_of,
     gradient_spike,
     label_moments,
@@ -29,6 +28,7 @@ from onestep_lib.small_step import (
     seen_directions,
     weight_spectrum,
 )
+from onestep_lib.small_step.stairs import finite_gain
 from onestep_lib.two_index import TwoIndexTarget
 
 MIXED = TwoIndexTarget(lambda s, t: 0.9 * s + 0.5 * t + 0.6 * s * t + 0.3 * (t**2 - 1), "mixed")

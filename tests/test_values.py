@@ -18,15 +18,17 @@ import onestep_lib
 from onestep_lib import Activation, Losses, Setting, Target, random_features, simulate
 from onestep_lib._values import by_value
 from onestep_lib.activations import activation, target
+from onestep_lib.beyond import gordon_saddle, loss_scatter, second_gradient, validation_losses
+from onestep_lib.beyond.costs import Cost
+from onestep_lib.beyond.cross_validation import Validation
+from onestep_lib.beyond.finite_size import PredictedLosses
+from onestep_lib.beyond.gordon import GordonSaddle
+from onestep_lib.beyond.scatter import LossScatter
+from onestep_lib.beyond.second_step import SecondGradient
+from onestep_lib.beyond.training import TrainedNetwork
+from onestep_lib.beyond.two_steps import TwoStepSpectrum
 from onestep_lib.conventions import CONVENTIONS, Convention, PaperLosses, PaperProblem, losses_in, problem_in
 from onestep_lib.experiment import (
-    Cost,
-    Network,
-    Portrait,
-    Profile,
-    RidgePath,
-    SteppedNetwork,
-    TrainedNetwork,
     initial_network,
     learned_profile,
     measured_outliers,
@@ -35,99 +37,53 @@ from onestep_lib.experiment import (
     step_portrait,
     take_steps,
 )
-from onestep_lib.figures import (
-    Bars,
-    Dots,
-    Explorer,
-    HLine,
-    Line,
-    Panel,
-    Picture,
-    Readout,
-    Slider,
-    VLine,
-    picture,
-)
+from onestep_lib.experiment.network import Network
+from onestep_lib.experiment.portraits import Portrait
+from onestep_lib.experiment.profiles import Profile
+from onestep_lib.experiment.ridge import RidgePath
+from onestep_lib.experiment.steps import SteppedNetwork
+from onestep_lib.figures import Bars, Dots, Explorer, HLine, Line, Panel, Readout, Slider, VLine
+from onestep_lib.figures.plotting import Picture, picture
 from onestep_lib.figures.series import Column, Mark, Series
 from onestep_lib.figures.svg import Axis
 from onestep_lib.hermite import hermite_series
 from onestep_lib.initialisation import GivenRows, Vocabulary
-from onestep_lib.large_step import (
-    Best,
-    LabelLaw,
-    PredictedLosses,
-    RowLengths,
-    SignedSpectrum,
-    SpikeMap,
-    SquaredResolvents,
-    TwoStepSpectrum,
-    Validation,
-    best_stepped_ridge,
-    expected_lengths,
-    label_law,
-    signed_covariance,
-    spike_map,
-    squared_resolvents,
-    two_step_spectrum,
-    validation_losses,
-)
-from onestep_lib.no_step import (
-    Averages,
-    ErrorParts,
-    FeatureLaw,
-    LawShape,
-    MarchenkoPasturMeans,
-    Traces,
-    WeightLaw,
-    error_parts,
-    feature_law,
-    marchenko_pastur_means,
-    resolvent_traces,
-    weight_law,
-)
+from onestep_lib.large_step import spike_map, two_step_spectrum
+from onestep_lib.large_step.batch_signed import SignedSpectrum, signed_covariance
+from onestep_lib.large_step.batch_squared import SquaredResolvents, squared_resolvents
+from onestep_lib.large_step.best_choice import Best, best_stepped_ridge
+from onestep_lib.large_step.labels import LabelLaw, label_law
+from onestep_lib.large_step.row_lengths import RowLengths, expected_lengths
+from onestep_lib.large_step.stepped_model import SpikeMap
+from onestep_lib.no_step import error_parts, feature_law, marchenko_pastur_means, resolvent_traces
+from onestep_lib.no_step.decomposition import ErrorParts
+from onestep_lib.no_step.edges import Averages, LawShape
+from onestep_lib.no_step.gaussian_equivalence import Traces
+from onestep_lib.no_step.laws import FeatureLaw, WeightLaw, weight_law
+from onestep_lib.no_step.marchenko_pastur import MarchenkoPasturMeans
 from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.schedules import Schedule
 from onestep_lib.small_step import (
-    Gain,
-    Gradient,
-    LabelMoments,
-    OneSpike,
-    Outliers,
-    SecondDirection,
-    SecondGradient,
-    Spike,
-    WeightSpectrum,
     finite_staircase,
     gradient_of,
     gradient_spike,
     label_moments,
     one_spike,
     second_direction,
-    second_gradient,
     staircase_gain,
 )
-from onestep_lib.spiked_features import (
-    BulkCovariance,
-    FeatureMeans,
-    FixedPoint,
-    GordonSaddle,
-    GroupTable,
-    KappaGrid,
-    LossScatter,
-    SpikedModel,
-    SpikedSolution,
-    SpikedTable,
-    Sweep,
-    TargetMeans,
-    feature_means,
-    gordon_saddle,
-    isotropic_covariance,
-    kappa_grid,
-    loss_scatter,
-    solve_spiked,
-    target_means,
-)
+from onestep_lib.small_step.gradient import Gradient, LabelMoments, SecondDirection, Spike
+from onestep_lib.small_step.outliers import Outliers
+from onestep_lib.small_step.spiked_noise import OneSpike
+from onestep_lib.small_step.stairs import Gain
+from onestep_lib.small_step.weights import WeightSpectrum
+from onestep_lib.spiked_features import SpikedModel, feature_means, kappa_grid, solve_spiked, target_means
+from onestep_lib.spiked_features.conditional_means import FeatureMeans, TargetMeans
+from onestep_lib.spiked_features.fixed_point import FixedPoint, Sweep
 from onestep_lib.spiked_features.inner_average import InnerPanels, inner_panels
+from onestep_lib.spiked_features.kappa import KappaGrid
+from onestep_lib.spiked_features.model import BulkCovariance, GroupTable, SpikedTable, isotropic_covariance
+from onestep_lib.spiked_features.second_moments import SpikedSolution
 from onestep_lib.two_index import TwoIndexTarget
 
 

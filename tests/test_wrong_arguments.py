@@ -31,6 +31,36 @@ from onestep_lib import (
 )
 from onestep_lib import figures as ex
 from onestep_lib.activations import activation, centred, target
+from onestep_lib.beyond import (
+    baselines,
+    bilinear_form,
+    compare_costs,
+    gordon_losses,
+    gordon_saddle,
+    gordon_value,
+    loss_scatter,
+    predicted_losses,
+    replica_energy,
+    replica_gradient,
+    replica_variables,
+    scaled_output_shift,
+    second_gradient,
+    shared_error,
+    shared_features,
+    simulate_model,
+    train_to_convergence,
+    validation_losses,
+)
+from onestep_lib.beyond.costs import Cost, ridge_flops, step_flops, training_flops
+from onestep_lib.beyond.cross_validation import Validation
+from onestep_lib.beyond.finite_size import PredictedLosses
+from onestep_lib.beyond.gordon import GordonSaddle
+from onestep_lib.beyond.kernels import kernel_matrix
+from onestep_lib.beyond.scatter import LossScatter
+from onestep_lib.beyond.second_step import SecondGradient
+from onestep_lib.beyond.shared_rows import shared_model
+from onestep_lib.beyond.training import TrainedNetwork, trained_losses, training_loss
+from onestep_lib.beyond.two_steps import TwoStepSpectrum
 from onestep_lib.conventions import (
     Convention,
     PaperLosses,
@@ -41,26 +71,14 @@ from onestep_lib.conventions import (
     setting_from,
 )
 from onestep_lib.experiment import (
-    Cost,
-    Network,
-    Portrait,
-    Profile,
-    RidgePath,
-    SteppedNetwork,
-    TrainedNetwork,
-    baselines,
-    compare_costs,
     conditional_gaussian_features,
-    distribution_distance,
     feature_matrix,
     first_layer_gradient,
     gaussian_equivalent_features,
     gradient_direction,
     gradient_step,
-    gradient_steps,
     infinite_spike_features,
     initial_network,
-    kernel_matrix,
     learned_profile,
     least_squares_inflation,
     leave_one_out,
@@ -69,34 +87,27 @@ from onestep_lib.experiment import (
     measured_spike_constant,
     measured_weight_spectrum,
     network_features,
-    one_step_map,
     operator_norm,
     plane_profile,
     rank_one_error,
     rank_one_features,
-    residual,
-    ridge_flops,
     ridge_path,
     sample_batch,
     sample_direction,
     sample_inputs,
-    scheduled_steps,
-    simulate_model,
-    smoother,
-    spike_error,
     spike_features,
-    step_flops,
     step_portrait,
-    streamed_ridge_path,
     take_steps,
     target_directions,
-    train_to_convergence,
-    trained_losses,
-    training_flops,
-    training_loss,
 )
-from onestep_lib.experiment.feature_maps import require_covered
+from onestep_lib.experiment.feature_maps import one_step_map, require_covered
+from onestep_lib.experiment.measured import distribution_distance, spike_error
+from onestep_lib.experiment.network import Network
+from onestep_lib.experiment.portraits import Portrait
+from onestep_lib.experiment.profiles import Profile
+from onestep_lib.experiment.ridge import RidgePath, smoother, streamed_ridge_path
 from onestep_lib.experiment.simulation import Draws
+from onestep_lib.experiment.steps import SteppedNetwork, gradient_steps, residual, scheduled_steps
 from onestep_lib.experiment.sweeps import sweep_chunk, sweep_row, sweep_setting
 from onestep_lib.figures import plotting as pl
 from onestep_lib.hermite import (
@@ -112,50 +123,25 @@ from onestep_lib.hermite import (
 )
 from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.large_step import (
-    Best,
-    LabelLaw,
-    PredictedLosses,
-    RowLengths,
-    SignedSpectrum,
-    SpikeMap,
-    SquaredResolvents,
-    TwoStepSpectrum,
-    Validation,
     best_step,
-    best_stepped_ridge,
-    expected_lengths,
     giant_step,
     grouped_rows,
-    is_odd,
-    label_law,
-    nearest_setting,
-    predicted_losses,
     readout_nodes,
-    require_stepped,
-    scaled_output_shift,
-    signed_covariance,
-    signed_spectrum,
     spike_map,
     spike_strength,
-    squared_covariance,
-    squared_resolvents,
-    step_regimes,
     stepped_features,
     stepped_vocabulary,
     two_step_spectrum,
-    validation_losses,
 )
+from onestep_lib.large_step.batch_signed import SignedSpectrum, signed_covariance, signed_spectrum
+from onestep_lib.large_step.batch_squared import SquaredResolvents, squared_covariance, squared_resolvents
+from onestep_lib.large_step.best_choice import Best, best_stepped_ridge
+from onestep_lib.large_step.labels import LabelLaw, label_law
+from onestep_lib.large_step.one_curve import nearest_setting, step_regimes
+from onestep_lib.large_step.row_lengths import RowLengths, expected_lengths
+from onestep_lib.large_step.stepped_model import SpikeMap, is_odd, require_stepped
 from onestep_lib.no_step import (
-    Averages,
-    ErrorParts,
-    FeatureLaw,
-    Law,
-    LawShape,
-    MarchenkoPasturMeans,
-    Traces,
-    WeightLaw,
     best_ridge,
-    bulk_edges,
     error_parts,
     explained_share,
     feature_law,
@@ -163,33 +149,24 @@ from onestep_lib.no_step import (
     marchenko_pastur_density,
     marchenko_pastur_edges,
     marchenko_pastur_means,
-    outer_traces,
     representable_share,
     resolvent_traces,
     ridge_losses,
     spectral_density,
-    stieltjes,
-    top_distance,
-    weight_law,
 )
+from onestep_lib.no_step.decomposition import ErrorParts
+from onestep_lib.no_step.density import stieltjes
+from onestep_lib.no_step.edges import Averages, LawShape, bulk_edges, outer_traces, top_distance
+from onestep_lib.no_step.gaussian_equivalence import Traces
+from onestep_lib.no_step.laws import FeatureLaw, Law, WeightLaw, weight_law
+from onestep_lib.no_step.marchenko_pastur import MarchenkoPasturMeans
 from onestep_lib.quadrature import gauss_legendre, gaussian_mean, gaussian_quadrature
 from onestep_lib.repeats import mean_and_error
 from onestep_lib.schedules import Schedule
 from onestep_lib.small_step import (
-    Gain,
-    Gradient,
-    LabelMoments,
-    OneSpike,
-    Outliers,
-    SecondDirection,
-    SecondGradient,
-    Spike,
-    WeightSpectrum,
-    bilinear_form,
     direction_floor,
     exact_spike,
     feature_outliers,
-    finite_gain,
     finite_staircase,
     first_stairs,
     gradient_of,
@@ -199,55 +176,39 @@ from onestep_lib.small_step import (
     noise_resolvents,
     one_spike,
     power_basis,
-    sample_side,
     second_direction,
-    second_gradient,
     seen_directions,
-    spike_constant,
     spike_level,
-    spike_matrix,
     spike_norms,
     staircase,
     staircase_gain,
     weight_spectrum,
     whole_spike_matrix,
 )
+from onestep_lib.small_step.gradient import Gradient, LabelMoments, SecondDirection, Spike
+from onestep_lib.small_step.outliers import Outliers
+from onestep_lib.small_step.spiked_noise import OneSpike
+from onestep_lib.small_step.spikes import sample_side, spike_constant, spike_matrix
+from onestep_lib.small_step.stairs import Gain, finite_gain
+from onestep_lib.small_step.weights import WeightSpectrum
 from onestep_lib.spiked_features import (
-    BulkCovariance,
-    FeatureMeans,
-    FixedPoint,
-    GordonSaddle,
-    GroupTable,
-    KappaGrid,
-    LossScatter,
     SpikedModel,
-    SpikedSolution,
-    SpikedTable,
-    Sweep,
-    TargetMeans,
     feature_means,
     free_losses,
-    gordon_losses,
-    gordon_saddle,
-    gordon_value,
-    isotropic_covariance,
     kappa_grid,
     kappa_table,
-    loss_scatter,
-    replica_energy,
-    replica_gradient,
-    replica_variables,
-    shared_error,
-    shared_features,
-    shared_model,
     solve_fixed_point,
     solve_spiked,
     span_floor,
     spiked_losses,
-    sweep_fixed_point,
     target_means,
 )
 from onestep_lib.spiked_features.acceleration import anderson
+from onestep_lib.spiked_features.conditional_means import FeatureMeans, TargetMeans
+from onestep_lib.spiked_features.fixed_point import FixedPoint, Sweep, sweep_fixed_point
+from onestep_lib.spiked_features.kappa import KappaGrid
+from onestep_lib.spiked_features.model import BulkCovariance, GroupTable, SpikedTable, isotropic_covariance
+from onestep_lib.spiked_features.second_moments import SpikedSolution
 from onestep_lib.two_index import TwoIndexTarget
 
 mpl.use("Agg")

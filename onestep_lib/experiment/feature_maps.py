@@ -10,10 +10,6 @@ from onestep_lib._checks import shown
 from onestep_lib.experiment.network import Network
 from onestep_lib.settings import OUTPUTS, Setting
 
-__all__ = [
-    "one_step_map",
-]
-
 FeatureMap = Callable[[Network, np.ndarray, np.random.Generator], np.ndarray]
 # The mark of `one_step_map`: functions and partials carry attributes, and keep them in worker processes.
 _MARK = "one_step_outputs"
@@ -33,7 +29,8 @@ def one_step_map(feature_map: FeatureMap, outputs: Sequence[str] = OUTPUTS) -> F
     --------
     >>> import numpy as np
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.experiment import one_step_map, simulate
+    >>> from onestep_lib.experiment import simulate
+    >>> from onestep_lib.experiment.feature_maps import one_step_map
     >>> squares = one_step_map(lambda network, X, rng: (X @ network.weights.T) ** 2)
     >>> setting = Setting(n=50, d=20, N=30, step=1, updates=2)
     >>> simulate(setting, np.random.default_rng(0), 2, feature_map=squares)

@@ -24,7 +24,9 @@ import numpy as np
 
 from onestep_lib._values import read_only
 
-__all__ = ["SAMPLERS"]
+__all__ = [
+    "SAMPLERS",
+]
 
 Sampler = Callable[[int, int, np.random.Generator], np.ndarray]
 _DEGREES = 5

@@ -38,14 +38,12 @@ from onestep_lib.small_step.outliers import Outliers
 from onestep_lib.small_step.weights import WeightSpectrum
 
 __all__ = [
-    "distribution_distance",
     "measured_outliers",
     "measured_spike",
     "measured_spike_constant",
     "measured_weight_spectrum",
     "operator_norm",
     "rank_one_error",
-    "spike_error",
 ]
 
 
@@ -71,7 +69,8 @@ def rank_one_error(gradient: np.ndarray, network: Network, direction: np.ndarray
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, rank_one_error
+    >>> from onestep_lib.experiment import rank_one_error
+    >>> from onestep_lib.experiment.network import Network
     >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
     >>> b = np.array([0.5, 1.0])
     >>> gradient = np.outer(network.readout, b)
@@ -130,7 +129,8 @@ def measured_weight_spectrum(network: SteppedNetwork, target_direction: np.ndarr
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, measured_weight_spectrum, take_steps
+    >>> from onestep_lib.experiment import measured_weight_spectrum, take_steps
+    >>> from onestep_lib.experiment.network import Network
     >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
     >>> (stepped,) = take_steps(network, np.eye(2), np.array([1.0, 2.0]), 1000)
     >>> found = measured_weight_spectrum(stepped, np.array([1.0, 0.0]))
@@ -207,7 +207,7 @@ def distribution_distance(eigenvalues: np.ndarray, law: Law) -> float:
     --------
     >>> import numpy as np
     >>> from onestep_lib import Setting, simulate_spectrum
-    >>> from onestep_lib.experiment import distribution_distance
+    >>> from onestep_lib.experiment.measured import distribution_distance
     >>> from onestep_lib.no_step import feature_law
     >>> setting = Setting(n=50, d=40, N=60)
     >>> eigenvalues = simulate_spectrum(setting, np.random.default_rng(0))
@@ -289,7 +289,9 @@ def spike_error(network: SteppedNetwork, X: np.ndarray, level: int, widened: boo
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, spike_error, take_steps
+    >>> from onestep_lib.experiment import take_steps
+    >>> from onestep_lib.experiment.measured import spike_error
+    >>> from onestep_lib.experiment.network import Network
     >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
     >>> (stepped,) = take_steps(network, np.eye(2), np.array([1.0, 2.0]), 5)
     >>> print(f"{spike_error(stepped, np.eye(2), level=1):.4f}")  # a linear network has one spike
@@ -320,7 +322,8 @@ def measured_spike_constant(network: SteppedNetwork, X: np.ndarray, widened: boo
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, measured_spike_constant, take_steps
+    >>> from onestep_lib.experiment import measured_spike_constant, take_steps
+    >>> from onestep_lib.experiment.network import Network
     >>> network, X = Network(np.eye(2), np.ones(2), activation("he2")), np.sqrt(2) * np.eye(2)
     >>> (stepped,) = take_steps(network, X, np.array([1.0, 2.0]), 1)
     >>> growth = np.sum(stepped.weights**2, axis=1).mean() - 1  # of the rows: all that He_2 sees

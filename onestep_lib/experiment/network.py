@@ -17,7 +17,6 @@ from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.settings import Setting
 
 __all__ = [
-    "Network",
     "feature_matrix",
     "initial_network",
 ]

@@ -25,7 +25,9 @@ from onestep_lib.no_step.laws import feature_law
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.weights import weight_spectrum
 
-__all__ = ["Portrait", "step_portrait"]
+__all__ = [
+    "step_portrait",
+]
 
 
 @by_value

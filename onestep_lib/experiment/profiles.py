@@ -27,7 +27,6 @@ from onestep_lib.settings import Setting
 from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
-    "Profile",
     "learned_profile",
     "plane_profile",
 ]

@@ -49,12 +49,9 @@ from onestep_lib._checks import (
 from onestep_lib._values import by_value
 
 __all__ = [
-    "RidgePath",
     "least_squares_inflation",
     "leave_one_out",
     "ridge_path",
-    "smoother",
-    "streamed_ridge_path",
 ]
 
 # Where the smallest eigenvalue and the penalty are less than this part of the largest eigenvalue, rounding
@@ -170,7 +167,8 @@ def streamed_ridge_path(
     Examples
     --------
     >>> import numpy as np
-    >>> from onestep_lib.experiment import ridge_path, streamed_ridge_path
+    >>> from onestep_lib.experiment import ridge_path
+    >>> from onestep_lib.experiment.ridge import streamed_ridge_path
     >>> rng = np.random.default_rng(0)
     >>> F, y = rng.standard_normal((50, 20)), rng.standard_normal(50)
     >>> path = streamed_ridge_path(lambda: [(F[:30], y[:30]), (F[30:], y[30:])], ridges=0.1)
@@ -361,7 +359,7 @@ def smoother(F: np.ndarray, ridge: float) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from onestep_lib.experiment import smoother
+    >>> from onestep_lib.experiment.ridge import smoother
     >>> print(smoother(np.ones((2, 1)), ridge=1).round(3))
     [[0.25 0.25]
      [0.25 0.25]]

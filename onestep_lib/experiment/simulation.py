@@ -29,7 +29,6 @@ from onestep_lib.schedules import Schedule
 from onestep_lib.settings import Losses, Setting
 
 __all__ = [
-    "Draws",
     "simulate",
     "simulate_spectrum",
 ]

@@ -205,7 +205,8 @@ def infinite_spike_features(level: int, widened: bool = False) -> FeatureMap:
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, infinite_spike_features, take_steps
+    >>> from onestep_lib.experiment import infinite_spike_features, take_steps
+    >>> from onestep_lib.experiment.network import Network
     >>> network = Network(np.eye(2), np.array([1.0, 2.0]), activation("identity"))
     >>> (stepped,) = take_steps(network, np.eye(2), np.array([1.0, 2.0]), 5)
     >>> F = infinite_spike_features(1)(stepped, np.eye(2), np.random.default_rng(0))

@@ -42,13 +42,9 @@ from onestep_lib.experiment.network import Network, feature_matrix
 from onestep_lib.settings import OUTPUTS
 
 __all__ = [
-    "SteppedNetwork",
     "first_layer_gradient",
     "gradient_direction",
     "gradient_step",
-    "gradient_steps",
-    "residual",
-    "scheduled_steps",
     "take_steps",
 ]
 
@@ -90,7 +86,8 @@ def gradient_direction(network: Network, X: np.ndarray, y: np.ndarray, output: s
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, gradient_direction
+    >>> from onestep_lib.experiment import gradient_direction
+    >>> from onestep_lib.experiment.network import Network
     >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
     >>> print(gradient_direction(network, X=np.eye(2), y=np.array([1.0, 2.0])))
     [0.5 1. ]
@@ -121,7 +118,8 @@ def take_steps(
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, take_steps
+    >>> from onestep_lib.experiment import take_steps
+    >>> from onestep_lib.experiment.network import Network
     >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
     >>> X, y = np.eye(2), np.array([1.0, 2.0])
     >>> for stepped in take_steps(network, X, y, steps=[0, 2]):
@@ -172,7 +170,8 @@ def first_layer_gradient(
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, first_layer_gradient
+    >>> from onestep_lib.experiment import first_layer_gradient
+    >>> from onestep_lib.experiment.network import Network
     >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
     >>> print(first_layer_gradient(network, X=np.eye(2), y=np.array([1.0, 2.0])))  # a b^T
     [[ 0.5  1. ]
@@ -208,7 +207,8 @@ def residual(network: Network, X: np.ndarray, y: np.ndarray, output: str = "cent
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, residual
+    >>> from onestep_lib.experiment.network import Network
+    >>> from onestep_lib.experiment.steps import residual
     >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
     >>> X, y = np.eye(2), np.array([1.0, 2.0])
     >>> print(residual(network, X, y), residual(network, X, y, output="raw"))
@@ -235,7 +235,8 @@ def gradient_step(
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, gradient_step
+    >>> from onestep_lib.experiment import gradient_step
+    >>> from onestep_lib.experiment.network import Network
     >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
     >>> X, y = np.eye(2), np.array([1.0, 2.0])
     >>> print(gradient_step(network, X, y, step=2).weights)  # I + 2 a b^T
@@ -260,7 +261,8 @@ def gradient_steps(
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, gradient_steps
+    >>> from onestep_lib.experiment.network import Network
+    >>> from onestep_lib.experiment.steps import gradient_steps
     >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
     >>> X, y = np.eye(2), np.array([1.0, 2.0])
     >>> for updates in (1, 2):  # the first step halves the residual
@@ -304,7 +306,8 @@ def scheduled_steps(
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, scheduled_steps
+    >>> from onestep_lib.experiment.network import Network
+    >>> from onestep_lib.experiment.steps import scheduled_steps
     >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
     >>> batches = [(np.eye(2), np.array([1.0, 2.0])), (np.eye(2)[:1], np.array([1.0]))]
     >>> print(scheduled_steps(network, batches, steps=[0.5, 0.1]).weights - np.eye(2))

@@ -28,7 +28,6 @@ from onestep_lib.quadrature import gaussian_mean
 from onestep_lib.spiked_features.conditional_means import feature_means
 
 __all__ = [
-    "FEATURE_MAPS",
     "conditional_gaussian_features",
     "gaussian_equivalent_features",
     "network_features",
@@ -59,7 +58,8 @@ def conditional_gaussian_features(network: Network, X: np.ndarray, rng: np.rando
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, conditional_gaussian_features, take_steps
+    >>> from onestep_lib.experiment import conditional_gaussian_features, take_steps
+    >>> from onestep_lib.experiment.network import Network
     >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
     >>> (stepped,) = take_steps(network, np.eye(2), np.array([1.0, 2.0]), 5)
     >>> F = conditional_gaussian_features(stepped, np.eye(2), np.random.default_rng(0))
@@ -104,7 +104,8 @@ def network_features(network: Network, X: np.ndarray, rng: np.random.Generator) 
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, network_features
+    >>> from onestep_lib.experiment import network_features
+    >>> from onestep_lib.experiment.network import Network
     >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("abs"))
     >>> print(network_features(network, np.array([[1.0, -2.0]]), np.random.default_rng(0)))
     [[1. 2.]]
@@ -124,7 +125,8 @@ def gaussian_equivalent_features(network: Network, X: np.ndarray, rng: np.random
     --------
     >>> import numpy as np
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment import Network, gaussian_equivalent_features
+    >>> from onestep_lib.experiment import gaussian_equivalent_features
+    >>> from onestep_lib.experiment.network import Network
     >>> network = Network(np.eye(20), np.ones(20), activation("relu"))
     >>> F = gaussian_equivalent_features(network, np.zeros((2000, 20)), np.random.default_rng(0))
     >>> print(f"{F.mean():.2f} {F.var():.2f}")  # c_0 and c_{>1}^2

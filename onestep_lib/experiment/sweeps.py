@@ -51,19 +51,6 @@ from onestep_lib.experiment.simulation import simulate
 from onestep_lib.repeats import mean_and_error
 from onestep_lib.settings import LOSSES, Setting
 
-__all__ = [
-    "BEYOND",
-    "CHUNK",
-    "ONE_CURVE",
-    "SWEEPS",
-    "THREE_SIZES",
-    "TWO_BATCHES",
-    "stored_table",
-    "sweep_chunk",
-    "sweep_row",
-    "sweep_setting",
-]
-
 CHUNK = 10
 _EXPONENTS = (0.0, 0.2, 0.35, 0.45, 0.55, 0.62, 0.7, 0.8)
 _FEW = (0.3, 0.5, 0.62)

@@ -19,7 +19,11 @@ from onestep_lib._checks import check_choice, check_flag, check_matrix, check_ve
 from onestep_lib.figures.look import COLOURS
 from onestep_lib.figures.plotting import figure
 
-__all__ = ["network_drawing", "pipeline_drawing", "shared_direction_drawing"]
+__all__ = [
+    "network_drawing",
+    "pipeline_drawing",
+    "shared_direction_drawing",
+]
 
 INK, FAINT = COLOURS["ink"], "#8a8a8a"
 STAGES = {

@@ -68,7 +68,8 @@ def live(
 
     Examples
     --------
-    >>> from onestep_lib.figures import Slider, figure, live, picture
+    >>> from onestep_lib.figures import Slider, figure, live
+    >>> from onestep_lib.figures.plotting import picture
     >>> def run(N):
     ...     return picture(figure(size=(2, 1))[0], alt=f"Nothing, of width {N}.")
     >>> shown = live(run, [Slider("N", [100, 200, 400])], alt="Nothing.")

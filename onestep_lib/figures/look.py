@@ -7,15 +7,6 @@ differ by dash or by marker.
 
 from __future__ import annotations
 
-__all__ = [
-    "COLOURS",
-    "CYCLE",
-    "DARK_COLOURS",
-    "DASHES",
-    "ERROR_BARS",
-    "MARKERS",
-]
-
 COLOURS = {
     "blue": "#0072b2",
     "orange": "#c65102",

@@ -39,15 +39,8 @@ from onestep_lib._values import by_value
 from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, ERROR_BARS, MARKERS, linestyle
 
 __all__ = [
-    "STYLE",
-    "Picture",
     "figure",
-    "gap_summary",
-    "gap_table",
-    "histogram_and_density",
     "legend",
-    "log_axis",
-    "picture",
     "theory_and_simulation",
     "use_style",
 ]
@@ -250,7 +243,8 @@ def log_axis(ax: Axes, ticks: ArrayLike, label: str) -> None:
 
     Examples
     --------
-    >>> from onestep_lib.figures import figure, log_axis
+    >>> from onestep_lib.figures import figure
+    >>> from onestep_lib.figures.plotting import log_axis
     >>> _, ax = figure()
     >>> log_axis(ax, [0.5, 1, 2], "width N/n")
     >>> print([tick.get_text() for tick in ax.get_xticklabels()], ax.get_xlabel())
@@ -282,7 +276,8 @@ def histogram_and_density(
     Examples
     --------
     >>> import numpy as np
-    >>> from onestep_lib.figures import figure, histogram_and_density
+    >>> from onestep_lib.figures import figure
+    >>> from onestep_lib.figures.plotting import histogram_and_density
     >>> _, ax = figure()
     >>> x, samples = np.linspace(0, 1, 50), np.random.default_rng(0).random(1000)
     >>> bars, line = histogram_and_density(ax, samples, x, np.ones(50), bins=10, label="uniform")
@@ -352,7 +347,7 @@ def gap_table(rows: Iterable[tuple[str, float, float, float]], *, title: str = "
 
     Examples
     --------
-    >>> from onestep_lib.figures import gap_table
+    >>> from onestep_lib.figures.plotting import gap_table
     >>> print(gap_table([("train", 0.1, 0.102, 0.001), ("test", 0.5, 0.49, 0.02)], title="loss"))
     loss      theory  simulation      s.e.  gap/s.e.
     train     0.1000      0.1020    0.0010      +2.0
@@ -382,7 +377,7 @@ def gap_summary(rows: Iterable[tuple[str, float, float, float]], *, title: str) 
 
     Examples
     --------
-    >>> from onestep_lib.figures import gap_summary
+    >>> from onestep_lib.figures.plotting import gap_summary
     >>> print(gap_summary([("train", 0.1, 0.102, 0.001), ("test", 0.5, 0.49, 0.02)], title="losses"))
     losses: 2 numbers, rms gap 1.5 s.e., largest +2.0 (train)
     """
@@ -461,7 +456,8 @@ def picture(drawn: Figure, *, alt: str) -> Picture:
 
     Examples
     --------
-    >>> from onestep_lib.figures import figure, picture
+    >>> from onestep_lib.figures import figure
+    >>> from onestep_lib.figures.plotting import picture
     >>> drawn, _ = figure(size=(2, 1))
     >>> picture(drawn, alt="An empty pair of axes.").width  # of 110 dots an inch
     220

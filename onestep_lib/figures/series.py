@@ -21,14 +21,10 @@ from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, ERROR_BARS
 
 __all__ = [
     "Bars",
-    "Column",
     "Dots",
     "HLine",
     "Line",
-    "Mark",
-    "Series",
     "VLine",
-    "numbers",
 ]
 
 

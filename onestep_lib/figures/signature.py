@@ -18,7 +18,9 @@ from onestep_lib.figures.explorer import Explorer, Panel, Readout
 from onestep_lib.figures.series import Bars, Dots, HLine, Line, VLine
 from onestep_lib.figures.sliders import Slider
 
-__all__ = ["signature_explorer"]
+__all__ = [
+    "signature_explorer",
+]
 
 _BINS = 36
 _HEIGHT = 0.12  # of a dot that stands for one value, in units of the highest bar

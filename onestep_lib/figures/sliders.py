@@ -23,7 +23,6 @@ from onestep_lib.figures.svg import number_text
 __all__ = [
     "Slider",
     "tabulate",
-    "value_text",
 ]
 
 

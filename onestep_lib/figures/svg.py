@@ -17,17 +17,6 @@ import numpy as np
 from onestep_lib._values import by_value
 from onestep_lib.figures.look import DASHES
 
-__all__ = [
-    "GAP",
-    "Axis",
-    "dash_attribute",
-    "frame",
-    "number_text",
-    "path",
-    "ticks",
-    "window",
-]
-
 WIDTH, HEIGHT = 7200, 5000
 LEFT, RIGHT, TOP, BOTTOM = 1000, 7000, 520, 4000
 UNIT = 20  # viewBox units in a pixel of a panel drawn 360 pixels wide

@@ -47,12 +47,6 @@ from onestep_lib.large_step.labels import LabelLaw, label_law
 from onestep_lib.small_step.gradient import label_moments
 from onestep_lib.spiked_features.model import BulkCovariance
 
-__all__ = [
-    "SignedSpectrum",
-    "signed_covariance",
-    "signed_spectrum",
-]
-
 
 @by_value
 class SignedSpectrum:
@@ -125,7 +119,7 @@ def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectru
     Examples
     --------
     >>> from onestep_lib.activations import target
-    >>> from onestep_lib.large_step import signed_spectrum
+    >>> from onestep_lib.large_step.batch_signed import signed_spectrum
     >>> data = signed_spectrum(target("sign"), noise=1, alpha=4)
     >>> print(f"{data.weights @ data.square:.3f} {data.weights @ data.hd:.3f}")  # E y^2/alpha and E y^2
     0.500 2.000
@@ -166,7 +160,7 @@ def signed_covariance(
     Examples
     --------
     >>> from onestep_lib.activations import target
-    >>> from onestep_lib.large_step import signed_covariance
+    >>> from onestep_lib.large_step.batch_signed import signed_covariance
     >>> bulk = signed_covariance(target("sign"), noise=1, alpha=4, tilts=[0, 0.5], strengths=[0, 0.3])
     >>> print((bulk.scales @ bulk.weights).round(3), bulk.scales.max(axis=1).round(1))
     [1. 1.] [1.  4.3]

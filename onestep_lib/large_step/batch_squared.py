@@ -48,12 +48,6 @@ from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.small_step.gradient import label_moments
 from onestep_lib.spiked_features.model import BulkCovariance
 
-__all__ = [
-    "SquaredResolvents",
-    "squared_covariance",
-    "squared_resolvents",
-]
-
 # The poles x_j e - 1 of the functions that the quadrature integrates exactly lie between the first two, or
 # up to _ABOVE times the mean of e H, so many a decade. Eigenvalues below _BELOW times the mean count as 0.
 _NEAREST, _FARTHEST = 1e-3, 1e4
@@ -168,7 +162,7 @@ def squared_resolvents(target: Target, noise: float, alpha: float, x: np.ndarray
     Examples
     --------
     >>> from onestep_lib.activations import target
-    >>> from onestep_lib.large_step import squared_resolvents
+    >>> from onestep_lib.large_step.batch_squared import squared_resolvents
     >>> found = squared_resolvents(target("sign"), noise=0, alpha=1, x=[0.5, 2])
     >>> print(found.trace.round(4))  # H = X^T X/n, n = d: the roots of x m^2 + x m = 1
     [1.    0.366]
@@ -279,7 +273,7 @@ def squared_covariance(target: Target, noise: float, alpha: float, strengths: Ar
     Examples
     --------
     >>> from onestep_lib.activations import target
-    >>> from onestep_lib.large_step import squared_covariance
+    >>> from onestep_lib.large_step.batch_squared import squared_covariance
     >>> bulk = squared_covariance(target((0, 1)), noise=0.5, alpha=2, strengths=[0, 1])
     >>> print((bulk.scales @ bulk.weights).round(4), (bulk.scales @ bulk.vv).round(2))
     [1. 1.] [1.   2.89]

@@ -31,9 +31,7 @@ from onestep_lib.large_step.one_curve import one_step
 from onestep_lib.settings import Losses, Setting
 
 __all__ = [
-    "Best",
     "best_step",
-    "best_stepped_ridge",
 ]
 
 Theory = Callable[[Setting], Losses]
@@ -164,7 +162,7 @@ def best_stepped_ridge(setting: Setting, theory: Theory = one_step) -> Best:
     Examples
     --------
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.large_step import best_stepped_ridge
+    >>> from onestep_lib.large_step.best_choice import best_stepped_ridge
     >>> best = best_stepped_ridge(Setting(n=400, d=200, N=300, noise=0.5, step=[0, 10]))
     >>> print(best.value.round(2), best.losses.test.round(3))
     [0.06 0.17] [0.615 0.463]

@@ -10,11 +10,6 @@ from onestep_lib._values import by_value
 from onestep_lib.activations import Target
 from onestep_lib.quadrature import gaussian_quadrature
 
-__all__ = [
-    "LabelLaw",
-    "label_law",
-]
-
 
 @by_value
 class LabelLaw:
@@ -59,7 +54,7 @@ def label_law(target: Target, noise: float) -> LabelLaw:
     Examples
     --------
     >>> from onestep_lib.activations import target
-    >>> from onestep_lib.large_step import label_law
+    >>> from onestep_lib.large_step.labels import label_law
     >>> law = label_law(target((0, 1)), noise=0.5)
     >>> middle = (law.left + law.right) / 2
     >>> print(f"E y^2 = {law.masses[0] @ middle**2:.3f}, E y zeta = {law.masses[1] @ middle:.3f}")

@@ -58,10 +58,8 @@ from onestep_lib.small_step.weights import weight_spectrum
 from onestep_lib.spiked_features.model import SpikedModel
 
 __all__ = [
-    "nearest_setting",
     "one_step",
     "readout_nodes",
-    "step_regimes",
     "stepped_vocabulary",
 ]
 
@@ -236,7 +234,7 @@ def nearest_setting(setting: Setting) -> Setting:
     Examples
     --------
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.large_step import nearest_setting
+    >>> from onestep_lib.large_step.one_curve import nearest_setting
     >>> setting = Setting(n=400, d=200, N=300, step=[0, 10], inputs="rademacher", updates=3)
     >>> near = nearest_setting(setting)
     >>> near.inputs, near.updates, near.step
@@ -268,7 +266,7 @@ def step_regimes(setting: Setting) -> np.ndarray:
     Examples
     --------
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.large_step import step_regimes
+    >>> from onestep_lib.large_step.one_curve import step_regimes
     >>> for name in step_regimes(Setting(n=10_000, d=5_000, N=5_000, step=[0.1, 5, 12, 30, 100])):
     ...     print(name)
     random features

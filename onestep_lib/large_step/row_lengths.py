@@ -52,11 +52,6 @@ from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import label_moments
 
-__all__ = [
-    "RowLengths",
-    "expected_lengths",
-]
-
 
 @by_value
 class RowLengths:
@@ -108,7 +103,7 @@ def expected_lengths(setting: Setting) -> RowLengths:
     Examples
     --------
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.large_step import expected_lengths
+    >>> from onestep_lib.large_step.row_lengths import expected_lengths
     >>> for rows in ("gaussian", "spherical"):
     ...     setting = Setting(n=400, d=200, N=300, rows=rows)
     ...     print(expected_lengths(setting).nu([0, 1]).round(3))

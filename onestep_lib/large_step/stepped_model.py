@@ -71,11 +71,7 @@ from onestep_lib.spiked_features.losses import spiked_losses
 from onestep_lib.spiked_features.model import BulkCovariance, SpikedModel
 
 __all__ = [
-    "BULKS",
-    "SpikeMap",
     "grouped_rows",
-    "is_odd",
-    "require_stepped",
     "spike_map",
     "spike_strength",
     "stepped_features",
@@ -155,7 +151,7 @@ def require_stepped(setting: Setting) -> None:
     Examples
     --------
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.large_step import require_stepped
+    >>> from onestep_lib.large_step.stepped_model import require_stepped
     >>> require_stepped(Setting(n=400, d=200, N=300, step=20))
     >>> require_stepped(Setting(n=400, d=200, N=300, inputs="spherical"))
     Traceback (most recent call last):
@@ -352,7 +348,7 @@ def is_odd(sigma: Activation) -> bool:
     Examples
     --------
     >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.large_step import is_odd
+    >>> from onestep_lib.large_step.stepped_model import is_odd
     >>> print([name for name in ("tanh", "relu", "he3", "abs") if is_odd(activation(name))])
     ['tanh', 'he3']
     """

@@ -35,7 +35,6 @@ from onestep_lib.no_step.gaussian_equivalence import resolvent_traces
 from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_means
 
 __all__ = [
-    "ErrorParts",
     "error_parts",
 ]
 

@@ -27,7 +27,6 @@ from onestep_lib._checks import (
 
 __all__ = [
     "spectral_density",
-    "stieltjes",
 ]
 
 # Outside the spectrum the roots are real up to Im z, which rounding can hide: below this relative size
@@ -65,7 +64,7 @@ def stieltjes(z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: 
 
     Examples
     --------
-    >>> from onestep_lib.no_step import stieltjes
+    >>> from onestep_lib.no_step.density import stieltjes
     >>> z = 1 + 1j
     >>> g = stieltjes(z, 1, 1, 0, 1)  # without a linear part: Marchenko and Pastur's
     >>> print(bool(abs(z * g**2 + z * g + 1) < 1e-10))

@@ -34,14 +34,6 @@ from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.gaussian_equivalence import Traces
 from onestep_lib.settings import Setting
 
-__all__ = [
-    "Averages",
-    "LawShape",
-    "bulk_edges",
-    "outer_traces",
-    "top_distance",
-]
-
 _Real = float | np.ndarray
 
 
@@ -157,7 +149,7 @@ def top_distance(shape: LawShape) -> float:
 
     Examples
     --------
-    >>> from onestep_lib.no_step import LawShape, bulk_edges, top_distance
+    >>> from onestep_lib.no_step.edges import LawShape, bulk_edges, top_distance
     >>> shape = LawShape(beta=0.5, c=2, k=1)
     >>> top = shape.z(*shape.left(top_distance(shape)))
     >>> print(f"{top:.4f} {bulk_edges(shape)[-1]:.4f}")
@@ -213,7 +205,7 @@ def bulk_edges(shape: LawShape) -> list[float]:
 
     Examples
     --------
-    >>> from onestep_lib.no_step import LawShape, bulk_edges
+    >>> from onestep_lib.no_step.edges import LawShape, bulk_edges
     >>> edges = bulk_edges(LawShape(beta=1e6, c=2, k=0.25))  # next to no linear part
     >>> [round(edge / 1e6, 3) for edge in edges]  # (1/sqrt(k) -+ 1)^2
     [1.0, 9.0]
@@ -243,7 +235,7 @@ def outer_traces(distance: ArrayLike, setting: Setting) -> tuple[np.ndarray, Tra
     Examples
     --------
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.no_step import outer_traces
+    >>> from onestep_lib.no_step.edges import outer_traces
     >>> z, traces = outer_traces([0.01, 1, 100], Setting(n=500, d=400, N=500))
     >>> (-z * traces.m1).round(2)  # far from the spectrum the resolvent is -1/z
     array([1.46, 1.14, 1.  ])

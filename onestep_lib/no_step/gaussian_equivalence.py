@@ -50,7 +50,6 @@ from onestep_lib.no_step.marchenko_pastur import (
 from onestep_lib.settings import Losses, Setting
 
 __all__ = [
-    "Traces",
     "random_features",
     "resolvent_traces",
     "ridge_losses",

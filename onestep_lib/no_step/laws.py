@@ -23,11 +23,7 @@ from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_density, march
 from onestep_lib.settings import Setting
 
 __all__ = [
-    "FeatureLaw",
-    "Law",
-    "WeightLaw",
     "feature_law",
-    "weight_law",
 ]
 
 # The power of the points' angles of a distribution function.
@@ -118,7 +114,7 @@ def weight_law(setting: Setting) -> WeightLaw:
     Examples
     --------
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.no_step import weight_law
+    >>> from onestep_lib.no_step.laws import weight_law
     >>> weight_law(Setting(n=100, d=100, N=400)).support.round(4)  # (sqrt(N/d) -+ 1)^2
     array([[1., 9.]])
     """

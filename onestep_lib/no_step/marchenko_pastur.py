@@ -26,12 +26,9 @@ from onestep_lib._checks import check_broadcast, check_nonnegative, check_number
 from onestep_lib._values import by_value
 
 __all__ = [
-    "MarchenkoPasturMeans",
-    "closed_means",
     "marchenko_pastur_density",
     "marchenko_pastur_edges",
     "marchenko_pastur_means",
-    "select",
 ]
 
 

@@ -72,10 +72,6 @@ from onestep_lib.settings import Setting
 from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
-    "Gradient",
-    "LabelMoments",
-    "SecondDirection",
-    "Spike",
     "direction_floor",
     "exact_spike",
     "gradient_of",

@@ -29,7 +29,6 @@ from onestep_lib.small_step.spikes import sample_side, spike_matrix
 from onestep_lib.small_step.whole_spikes import whole_spike_matrix
 
 __all__ = [
-    "Outliers",
     "feature_outliers",
 ]
 

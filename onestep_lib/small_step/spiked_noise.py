@@ -32,7 +32,6 @@ from onestep_lib._checks import check_complex, check_nonnegative, check_number, 
 from onestep_lib._values import by_value, plain
 
 __all__ = [
-    "OneSpike",
     "noise_resolvents",
     "one_spike",
 ]

@@ -65,10 +65,7 @@ from onestep_lib.small_step.gradient import Spike, check_widening, exact_spike, 
 
 __all__ = [
     "power_basis",
-    "sample_side",
-    "spike_constant",
     "spike_level",
-    "spike_matrix",
     "spike_norms",
 ]
 
@@ -231,7 +228,8 @@ def spike_matrix(
     --------
     >>> import numpy as np
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.small_step import spike_matrix, spike_norms
+    >>> from onestep_lib.small_step import spike_norms
+    >>> from onestep_lib.small_step.spikes import spike_matrix
     >>> s = Setting(n=1000, d=500, N=400, step=3.0)
     >>> lengths = np.linalg.norm(spike_matrix(s, level=1), axis=1)  # of the rows 1, kappa and g
     >>> print(lengths.round(4), spike_norms(s, level=1).round(4))
@@ -276,7 +274,7 @@ def sample_side(resolvent: Traces, k: float, level: int) -> tuple[np.ndarray, np
     Examples
     --------
     >>> from onestep_lib.no_step import resolvent_traces
-    >>> from onestep_lib.small_step import sample_side
+    >>> from onestep_lib.small_step.spikes import sample_side
     >>> t, _ = sample_side(resolvent_traces(1, 1, 0.5, 0.5, 0.5), k=1, level=2)
     >>> t.round(3)  # k m_1, but k m_2 for kappa
     array([1.038, 0.818, 1.038, 1.038])
@@ -339,7 +337,7 @@ def spike_constant(setting: Setting) -> float | np.ndarray:
     Examples
     --------
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.small_step import spike_constant
+    >>> from onestep_lib.small_step.spikes import spike_constant
     >>> s = Setting(n=1000, d=500, N=400, activation="relu", step=2.0)
     >>> print(f"{spike_constant(s) / s.activation.c2:.4f}")  # q (eta c_1)^2 B with q = 1/3, B = 3/2
     0.5000

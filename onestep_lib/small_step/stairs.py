@@ -74,8 +74,6 @@ from onestep_lib.small_step.spikes import (
 )
 
 __all__ = [
-    "Gain",
-    "finite_gain",
     "finite_staircase",
     "first_stairs",
     "staircase",
@@ -282,7 +280,8 @@ def finite_gain(
     Examples
     --------
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.small_step import finite_gain, staircase_gain
+    >>> from onestep_lib.small_step import staircase_gain
+    >>> from onestep_lib.small_step.stairs import finite_gain
     >>> s = Setting(n=1000, d=500, N=400, step=[1, 10, 1000])
     >>> (finite_gain(s, 1).test / staircase_gain(s, 1).test).round(3)
     array([0.297, 0.979, 1.   ])

@@ -27,7 +27,6 @@ from onestep_lib.small_step.gradient import gradient_of, gradient_spike
 from onestep_lib.small_step.spiked_noise import outlier_at
 
 __all__ = [
-    "WeightSpectrum",
     "weight_spectrum",
 ]
 

@@ -78,7 +78,8 @@ def whole_spike_matrix(
     --------
     >>> import numpy as np
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.small_step import spike_matrix, whole_spike_matrix
+    >>> from onestep_lib.small_step import whole_spike_matrix
+    >>> from onestep_lib.small_step.spikes import spike_matrix
     >>> s = Setting(n=1000, d=500, N=400, activation="sin", step=8.0)
     >>> for P in (spike_matrix(s, 3), whole_spike_matrix(s, 3)):
     ...     print(np.linalg.norm(P, axis=1).round(2))  # 1, kappa, He_2, He_3 and g: an odd function

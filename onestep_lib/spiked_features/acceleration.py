@@ -16,10 +16,6 @@ from onestep_lib._checks import (
 )
 from onestep_lib.convergence import ConvergenceError
 
-__all__ = [
-    "anderson",
-]
-
 
 def anderson(
     sweep: Callable[[np.ndarray], np.ndarray],

@@ -60,8 +60,6 @@ from onestep_lib.spiked_features.kappa import PANEL_ORDER
 from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
-    "FeatureMeans",
-    "TargetMeans",
     "feature_means",
     "target_means",
 ]

@@ -52,10 +52,7 @@ from onestep_lib.spiked_features.acceleration import anderson
 from onestep_lib.spiked_features.model import GroupTable, difficulty
 
 __all__ = [
-    "FixedPoint",
-    "Sweep",
     "solve_fixed_point",
-    "sweep_fixed_point",
 ]
 
 _ITERATIONS = 120
@@ -256,7 +253,8 @@ def sweep_fixed_point(
     Examples
     --------
     >>> from onestep_lib.activations import activation, target
-    >>> from onestep_lib.spiked_features import SpikedModel, solve_fixed_point, sweep_fixed_point
+    >>> from onestep_lib.spiked_features import SpikedModel, solve_fixed_point
+    >>> from onestep_lib.spiked_features.fixed_point import sweep_fixed_point
     >>> model = SpikedModel(activation("tanh"), spikes=[1, 3], fractions=[0.5, 0.5], target=target((0, 1)))
     >>> f = model.table.features
     >>> swept = sweep_fixed_point(f, 2, 1.5, 0.1, lambda sweep: 0 * sweep.D, f.bulk.weights, 1e-9)

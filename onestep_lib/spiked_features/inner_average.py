@@ -21,16 +21,6 @@ from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.quadrature import ScalarFunction, gauss_legendre
 
-__all__ = [
-    "INNER_RANGE",
-    "NODE_COUNTS",
-    "InnerPanels",
-    "bends",
-    "enough_nodes",
-    "inner_panels",
-    "node_count",
-]
-
 # The inner weight is 2e-22 of its peak at 10; kappa goes on to 12, because a small residual in the
 # middle lets events of probability 1e-20 matter for the training loss.
 INNER_RANGE = 10.0

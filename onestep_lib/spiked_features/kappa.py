@@ -12,7 +12,6 @@ from onestep_lib._values import by_value, read_only
 from onestep_lib.quadrature import gauss_legendre
 
 __all__ = [
-    "KappaGrid",
     "kappa_grid",
 ]
 

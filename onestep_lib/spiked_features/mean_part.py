@@ -13,8 +13,6 @@ from onestep_lib._values import by_value
 from onestep_lib.spiked_features.fixed_point import FixedPoint, Sweep
 from onestep_lib.spiked_features.model import Ratios, SpikedTable
 
-__all__ = []
-
 # Directions of the mean part weaker than this against the activation are dropped: to learn them takes
 # d > 1e16, and to resolve them more digits than there are (r -> 0, or nearly collinear spikes).
 WEAK = 1e-8

@@ -42,11 +42,7 @@ from onestep_lib.spiked_features.kappa import KappaGrid, kappa_grid
 from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
-    "BulkCovariance",
-    "GroupTable",
     "SpikedModel",
-    "SpikedTable",
-    "isotropic_covariance",
     "kappa_table",
 ]
 
@@ -236,7 +232,7 @@ def isotropic_covariance(groups: int) -> BulkCovariance:
 
     Examples
     --------
-    >>> from onestep_lib.spiked_features import isotropic_covariance
+    >>> from onestep_lib.spiked_features.model import isotropic_covariance
     >>> bulk = isotropic_covariance(groups=2)
     >>> print(bulk.weights, bulk.scales.tolist())
     [1.] [[1.0], [1.0]]

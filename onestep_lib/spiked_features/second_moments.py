@@ -14,10 +14,6 @@ from onestep_lib.spiked_features.fixed_point import FixedPoint
 from onestep_lib.spiked_features.mean_part import MeanPart
 from onestep_lib.spiked_features.model import BulkCovariance, Ratios, SpikedTable
 
-__all__ = [
-    "SpikedSolution",
-]
-
 PASSES = 60
 # Rounding of a squared residual, in units of the squared label.
 CANCELLED = 16 * np.finfo(float).eps

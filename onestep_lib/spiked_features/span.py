@@ -30,7 +30,9 @@ import numpy as np
 from onestep_lib._checks import check_instance
 from onestep_lib.spiked_features.model import SpikedModel
 
-__all__ = ["span_floor"]
+__all__ = [
+    "span_floor",
+]
 
 # Columns that agree to this share of the longest are one function.
 _RANK = 1e-9

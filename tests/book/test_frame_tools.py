@@ -18,7 +18,7 @@ sys.path.append(str(ROOT / "book" / "_ext"))
 
 from onestep_book import docstrings, pages, repository, unfolding  # noqa: E402
 
-from onestep_lib.figures import gap_summary, gap_table  # noqa: E402
+from onestep_lib.figures.plotting import gap_summary, gap_table  # noqa: E402
 
 
 def test_refresh_keeps_compared_text_and_nothing_else():

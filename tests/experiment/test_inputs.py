@@ -10,12 +10,12 @@ from onestep_lib.experiment import (
     SAMPLERS,
     feature_matrix,
     gradient_step,
-    gradient_steps,
     initial_network,
     sample_batch,
     sample_direction,
     sample_inputs,
 )
+from onestep_lib.experiment.steps import gradient_steps
 from onestep_lib.settings import THEORY_INPUTS
 
 BASE = Setting(n=300, d=60, N=200, activation="tanh", target=(0, 1, 0.5), noise=0.5, ridge=0.1)

@@ -8,13 +8,8 @@ import pytest
 
 from onestep_lib import Activation, Setting
 from onestep_lib.activations import ACTIVATIONS, activation
-from onestep_lib.experiment import (
-    Network,
-    feature_matrix,
-    first_layer_gradient,
-    gradient_step,
-    initial_network,
-)
+from onestep_lib.experiment import feature_matrix, first_layer_gradient, gradient_step, initial_network
+from onestep_lib.experiment.network import Network
 from onestep_lib.settings import OUTPUTS
 
 SETTING = Setting(n=13, d=5, N=7, activation="tanh", target=(0, 1, 0.5), noise=0.3)

@@ -7,13 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
-from onestep_lib.experiment import (
-    least_squares_inflation,
-    leave_one_out,
-    ridge_path,
-    smoother,
-    streamed_ridge_path,
-)
+from onestep_lib.experiment import least_squares_inflation, leave_one_out, ridge_path
+from onestep_lib.experiment.ridge import smoother, streamed_ridge_path
 
 SHAPES = [(40, 15), (15, 40), (25, 25), (30, 1), (1, 30)]
 RIDGES = np.array([1e-6, 1e-3, 0.1, 10.0])

@@ -8,7 +8,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from onestep_lib import Setting, random_features, simulate, simulate_spectrum
 from onestep_lib.experiment import (
-    FEATURE_MAPS,
     feature_matrix,
     gradient_step,
     initial_network,
@@ -16,6 +15,7 @@ from onestep_lib.experiment import (
     sample_direction,
 )
 from onestep_lib.experiment.simulation import Draws
+from onestep_lib.experiment.surrogates import FEATURE_MAPS
 from onestep_lib.settings import LOSSES
 
 SMALL = Setting(n=40, d=20, N=30, target=(0, 1, 0.5), noise=0.3, ridge=0.1)

@@ -19,7 +19,7 @@ from onestep_lib.experiment import (
     take_steps,
 )
 from onestep_lib.large_step import stepped_vocabulary
-from onestep_lib.small_step import finite_gain
+from onestep_lib.small_step.stairs import finite_gain
 from onestep_lib.spiked_features import spiked_losses
 
 COMMON = {"target": (0, 1, 0.5), "noise": 0.5, "ridge": 0.1, "rows": "spherical"}

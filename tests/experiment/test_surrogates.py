@@ -5,13 +5,13 @@ import pytest
 
 from onestep_lib import Setting
 from onestep_lib.experiment import (
-    FEATURE_MAPS,
     feature_matrix,
     gaussian_equivalent_features,
     initial_network,
     network_features,
     sample_inputs,
 )
+from onestep_lib.experiment.surrogates import FEATURE_MAPS
 
 
 def draw(activation, n=3000, d=40, N=60):

@@ -8,7 +8,7 @@ A step of order one does not beat least squares on the full data, one of order s
 import numpy as np
 
 from onestep_lib import Setting, one_step, simulate
-from onestep_lib.experiment import baselines
+from onestep_lib.beyond import baselines
 
 SIZES = {"n": 1500, "d": 300, "N": 450}
 STEPS = (0.0, 1.0, 5.0, 30.0)

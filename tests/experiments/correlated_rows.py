@@ -6,7 +6,7 @@ python tests/experiments/correlated_rows.py
 import numpy as np
 
 from onestep_lib import Setting, simulate
-from onestep_lib.spiked_features import shared_features
+from onestep_lib.beyond import shared_features
 
 SIZES = {"n": 800, "d": 400, "N": 600}
 SHARED = (0.0, 0.2, 0.5, 0.8)

@@ -6,7 +6,8 @@ python tests/experiments/cost_of_training.py
 import numpy as np
 
 from onestep_lib import Setting
-from onestep_lib.experiment import Cost, compare_costs
+from onestep_lib.beyond import compare_costs
+from onestep_lib.beyond.costs import Cost
 
 SIZES = {"n": 120, "d": 30, "N": 60}
 

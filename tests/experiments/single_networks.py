@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from onestep_lib import Setting, simulate
-from onestep_lib.large_step import predicted_losses
+from onestep_lib.beyond import predicted_losses
 from onestep_lib.settings import LOSSES
 
 SEED, COUNT = 2027, 200

@@ -12,9 +12,9 @@ from onestep_lib.experiment import (
     measured_spike_constant,
     sample_batch,
     sample_direction,
-    spike_error,
     take_steps,
 )
+from onestep_lib.experiment.measured import spike_error
 
 STORED = json.loads(
     resources.files("onestep_lib").joinpath("datasets/spike_distances.json").read_text("utf-8")

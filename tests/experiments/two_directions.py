@@ -6,7 +6,8 @@ python tests/experiments/two_directions.py
 import numpy as np
 
 from onestep_lib import Setting
-from onestep_lib.experiment import Profile, gradient_direction, plane_profile
+from onestep_lib.experiment import gradient_direction, plane_profile
+from onestep_lib.experiment.profiles import Profile
 from onestep_lib.experiment.simulation import Draws
 from onestep_lib.small_step import seen_directions
 from onestep_lib.two_index import TwoIndexTarget

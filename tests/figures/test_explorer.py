@@ -16,8 +16,6 @@ from IPython.core.formatters import DisplayFormatter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from onestep_lib.figures import (
-    COLOURS,
-    DARK_COLOURS,
     Bars,
     Dots,
     Explorer,
@@ -31,6 +29,7 @@ from onestep_lib.figures import (
     tabulate,
 )
 from onestep_lib.figures import svg as _svg
+from onestep_lib.figures.look import COLOURS, DARK_COLOURS
 
 POSITIONS = list(itertools.product(range(len(RIDGE)), range(len(STEP))))
 

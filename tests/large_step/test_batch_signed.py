@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from onestep_lib import ConvergenceError
 from onestep_lib.activations import target
 from onestep_lib.large_step import batch_signed as module
-from onestep_lib.large_step import label_law, signed_spectrum
+from onestep_lib.large_step.batch_signed import signed_spectrum
+from onestep_lib.large_step.labels import label_law
 from onestep_lib.quadrature import gaussian_mean
 
 HE12 = (0, 1, 2**-0.5)

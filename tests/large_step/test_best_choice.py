@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from onestep_lib import ConvergenceError, Losses, Setting, giant_step, one_step, random_features, simulate
-from onestep_lib.large_step import best_step, best_stepped_ridge
+from onestep_lib.large_step import best_step
+from onestep_lib.large_step.best_choice import best_stepped_ridge
 from onestep_lib.small_step import finite_staircase
 
 S = Setting(n=400, d=200, N=300, target="sin", noise=0.3, ridge=[0.01, 1.0], step=[0.0, 10.0, 40.0])

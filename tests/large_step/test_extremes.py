@@ -6,7 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from onestep_lib import ConvergenceError, Setting
-from onestep_lib.large_step import expected_lengths, giant_step, one_step
+from onestep_lib.large_step import giant_step, one_step
+from onestep_lib.large_step.row_lengths import expected_lengths
 
 # So large that n and N are at least 100.
 DIMENSION = 100_000

@@ -19,10 +19,9 @@ from onestep_lib.large_step import (
     grouped_rows,
     one_step,
     spike_map,
-    squared_covariance,
-    squared_resolvents,
     stepped_features,
 )
+from onestep_lib.large_step.batch_squared import squared_covariance, squared_resolvents
 from onestep_lib.no_step import ridge_losses
 from onestep_lib.spiked_features import SpikedModel, solve_spiked, spiked_losses, target_means
 

@@ -25,18 +25,24 @@ from onestep_lib.large_step import (
     batch_signed,
     batch_squared,
     giant_step,
-    label_law,
-    nearest_setting,
     one_step,
     readout_nodes,
     stepped_features,
     stepped_vocabulary,
 )
+from onestep_lib.large_step.labels import label_law
+from onestep_lib.large_step.one_curve import nearest_setting
 from onestep_lib.settings import LOSSES
-from onestep_lib.small_step import exact_spike, finite_staircase, gradient_of, label_moments, second_direction
-from onestep_lib.spiked_features import BulkCovariance
+from onestep_lib.small_step import (
+    exact_spike,
+    finite_staircase,
+    gradient_of,
+    label_moments,
+    second_direction,
+)
 from onestep_lib.spiked_features import losses as spiked_features
 from onestep_lib.spiked_features import model as spiked_model
+from onestep_lib.spiked_features.model import BulkCovariance
 
 HE12 = (0, 1, 2**-0.5)
 

@@ -8,7 +8,7 @@ import pytest
 
 from onestep_lib import Setting
 from onestep_lib.activations import Activation, Target, activation
-from onestep_lib.large_step import RowLengths, expected_lengths
+from onestep_lib.large_step.row_lengths import RowLengths, expected_lengths
 from onestep_lib.quadrature import gaussian_mean
 
 ROUTE = "rows drawn at two finite d, extrapolated"

@@ -15,10 +15,12 @@ from onestep_lib.experiment import (
     take_steps,
 )
 from onestep_lib.experiment.sweeps import CHUNK, TWO_BATCHES, stored_table, sweep_chunk, sweep_setting
-from onestep_lib.large_step import expected_lengths, giant_step, one_step, spike_map, stepped_features
+from onestep_lib.large_step import giant_step, one_step, spike_map, stepped_features
+from onestep_lib.large_step.row_lengths import expected_lengths
 from onestep_lib.settings import LOSSES
 from onestep_lib.small_step import exact_spike, finite_staircase, spike_level
-from onestep_lib.spiked_features import BulkCovariance, SpikedModel, spiked_losses
+from onestep_lib.spiked_features import SpikedModel, spiked_losses
+from onestep_lib.spiked_features.model import BulkCovariance
 
 HE12 = (0.0, 1.0, 2**-0.5)
 GRID = [name for name in TWO_BATCHES if not name.startswith("few")]

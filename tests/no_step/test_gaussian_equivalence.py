@@ -19,8 +19,8 @@ from onestep_lib.no_step import (
     resolvent_traces,
     ridge_losses,
     spectral_density,
-    stieltjes,
 )
+from onestep_lib.no_step.density import stieltjes
 
 REFERENCE = stored_data("random_features")
 POWERS = {e["activation"]: (float(e["c1_sq"]), float(e["nonlinear_sq"])) for e in REFERENCE["m1_m2"]}

@@ -12,22 +12,22 @@ from stored_numbers import one_step_entries
 
 from onestep_lib import Activation, Setting, simulate_spectrum
 from onestep_lib.experiment import (
-    distribution_distance,
     initial_network,
     operator_norm,
     sample_batch,
     sample_direction,
     take_steps,
 )
+from onestep_lib.experiment.measured import distribution_distance
 from onestep_lib.no_step import (
     feature_law,
     marchenko_pastur_density,
     marchenko_pastur_edges,
-    outer_traces,
     spectral_density,
-    stieltjes,
-    weight_law,
 )
+from onestep_lib.no_step.density import stieltjes
+from onestep_lib.no_step.edges import outer_traces
+from onestep_lib.no_step.laws import weight_law
 from onestep_lib.small_step import weight_spectrum
 
 BULKS = one_step_entries("bulk_F0F0t_over_n")

@@ -16,14 +16,14 @@ from onestep_lib.experiment import (
     measured_spike,
     measured_weight_spectrum,
     rank_one_error,
-    residual,
     sample_batch,
     sample_direction,
     take_steps,
 )
-from onestep_lib.large_step import expected_lengths, spike_strength
+from onestep_lib.experiment.steps import residual
+from onestep_lib.large_step import spike_strength
+from onestep_lib.large_step.row_lengths import expected_lengths
 from onestep_lib.small_step import (
-    Spike,
     direction_floor,
     exact_spike,
     gradient_of,
@@ -31,10 +31,11 @@ from onestep_lib.small_step import (
     label_direction_error,
     label_moments,
     second_direction,
-    spike_constant,
     spike_norms,
     weight_spectrum,
 )
+from onestep_lib.small_step.gradient import Spike
+from onestep_lib.small_step.spikes import spike_constant
 
 
 def of_entry(entry, **changes):

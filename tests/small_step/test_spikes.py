@@ -24,10 +24,10 @@ from onestep_lib.experiment import (
     sample_batch,
     sample_direction,
     sample_inputs,
-    spike_error,
     spike_features,
     take_steps,
 )
+from onestep_lib.experiment.measured import spike_error
 from onestep_lib.experiment.spike_maps import measured_widening
 from onestep_lib.hermite import hermite, monomial_to_hermite
 from onestep_lib.no_step import feature_law
@@ -37,11 +37,10 @@ from onestep_lib.small_step import (
     feature_outliers,
     gradient_spike,
     power_basis,
-    spike_constant,
     spike_level,
-    spike_matrix,
     spike_norms,
 )
+from onestep_lib.small_step.spikes import spike_constant, spike_matrix
 
 OUTLIERS = one_step_entries("outliers_FFt_over_n")
 COMMON = {"target": (0, 1, 2**-0.5), "noise": 0.5}

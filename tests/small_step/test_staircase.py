@@ -17,15 +17,15 @@ from onestep_lib.experiment import ridge_path, spike_features
 from onestep_lib.hermite import monomial_to_hermite
 from onestep_lib.no_step import resolvent_traces
 from onestep_lib.small_step import (
-    Spike,
     exact_spike,
-    finite_gain,
     finite_staircase,
     first_stairs,
     gradient_spike,
     staircase,
     staircase_gain,
 )
+from onestep_lib.small_step.gradient import Spike
+from onestep_lib.small_step.stairs import finite_gain
 
 REFERENCE = one_step_entries("staircase")
 COMMON = {"target": (0, 1, 2**-0.5), "noise": 0.5, "ridge": 0.1}

@@ -17,7 +17,8 @@ from onestep_lib.experiment import (
     take_steps,
 )
 from onestep_lib.initialisation import Vocabulary
-from onestep_lib.small_step import exact_spike, feature_outliers, spike_matrix, whole_spike_matrix
+from onestep_lib.small_step import exact_spike, feature_outliers, whole_spike_matrix
+from onestep_lib.small_step.spikes import spike_matrix
 
 CUBIC = Activation(
     "cubic",

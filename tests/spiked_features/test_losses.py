@@ -13,13 +13,13 @@ from onestep_lib import ConvergenceError
 from onestep_lib.activations import activation, target
 from onestep_lib.no_step import ridge_losses
 from onestep_lib.spiked_features import (
-    BulkCovariance,
     SpikedModel,
     feature_means,
     solve_spiked,
     spiked_losses,
     target_means,
 )
+from onestep_lib.spiked_features.model import BulkCovariance
 from onestep_lib.two_index import TwoIndexTarget
 
 REFERENCE = stored_data("srf")

@@ -45,7 +45,7 @@ def room(package: str) -> list[str]:
 def module_entry(module: ModuleType, name: str) -> list[str]:
     path = module.__name__
     lines = [f":py:mod:`{name} <{path}>`", f"   {first_sentence(module, path)}", ""]
-    for public in module.__all__:
+    for public in getattr(module, "__all__", ()):
         value = getattr(module, public)
         if callable(value) and value.__doc__:
             lines.append(f"   * :py:obj:`~{path}.{public}`: {first_sentence(value, path)}")

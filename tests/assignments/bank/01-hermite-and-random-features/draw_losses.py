@@ -39,7 +39,13 @@ def draw_losses(n, d, N, noise, penalty, draws, rng):
 
 # %% right: the library's batches and networks
 from onestep_lib import Setting
-from onestep_lib.experiment import feature_matrix, initial_network, ridge_path, sample_batch, sample_direction
+from onestep_lib.experiment import (
+    feature_matrix,
+    initial_network,
+    ridge_path,
+    sample_batch,
+    sample_direction,
+)
 
 
 def draw_losses(n, d, N, noise, penalty, draws, rng):

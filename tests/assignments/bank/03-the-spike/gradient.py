@@ -25,7 +25,8 @@ def gradient(W, a, X, y):
 
 # %% right: the library
 from onestep_lib.activations import activation
-from onestep_lib.experiment import Network, first_layer_gradient
+from onestep_lib.experiment import first_layer_gradient
+from onestep_lib.experiment.network import Network
 
 
 def gradient(W, a, X, y):

@@ -32,7 +32,8 @@ def measured_losses(steps, n, d, N, noise, penalty, draws, rng):
 
 # %% right: the library
 from onestep_lib.activations import activation
-from onestep_lib.experiment import Network, first_layer_gradient, ridge_path
+from onestep_lib.experiment import first_layer_gradient, ridge_path
+from onestep_lib.experiment.network import Network
 
 
 def measured_losses(steps, n, d, N, noise, penalty, draws, rng):

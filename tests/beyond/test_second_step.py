@@ -1,0 +1,136 @@
+"""The second gradient: its limits beside simulations, and where they are known otherwise."""
+
+import numpy as np
+import pytest
+
+from onestep_lib import Setting
+from onestep_lib.beyond import second_gradient
+from onestep_lib.experiment import (
+    first_layer_gradient,
+    gradient_direction,
+    gradient_step,
+    initial_network,
+    sample_batch,
+    sample_direction,
+)
+from onestep_lib.hermite import hermite
+from onestep_lib.quadrature import gaussian_mean
+from onestep_lib.small_step import gradient_spike, second_direction, second_step
+
+
+def without_line(z):
+    """sin 2z less its linear part: 2 exp(-2) is E[z sin 2z]."""
+    return np.sin(2 * z) - 2 * np.exp(-2) * z
+
+
+SMALL = Setting(n=600, d=300, N=1200, output="scaled", target=without_line, step=0.7 * 1200**0.5)
+
+
+def measured(setting, orders, batch, rng):
+    """<h_k, beta_*>, <h_k, b> and |h_k|^2 of one draw, the last between the halves of the neurons."""
+    network, direction = initial_network(setting, rng), sample_direction(setting.d, rng)
+    X, y = sample_batch(setting, setting.n, direction, rng)
+    b = gradient_direction(network, X, y, setting.output)
+    stepped = gradient_step(network, X, y, setting.step, setting.output)
+    if batch == "fresh":
+        X, y = sample_batch(setting, setting.n, direction, rng)
+    gradient = first_layer_gradient(stepped, X, y, setting.output)
+    polynomials = hermite(max(orders), np.sqrt(setting.N) * network.readout)[list(orders)]
+    # Noise of single neurons adds 1/N to |h|^2, and nothing to the product of two halves.
+    halves = [2 * polynomials[:, k::2] @ gradient[k::2] / np.sqrt(setting.N) for k in (0, 1)]
+    h = sum(halves) / 2
+    return np.stack([h @ direction, h @ b, np.sum(halves[0] * halves[1], axis=1)], axis=1)
+
+
+CASES = [
+    ("no linear part", SMALL, (1, 3)),
+    ("a linear part", SMALL.replace(target=(0, 0.7, 0, 0.3), noise=0.3), (1, 3)),
+    ("softplus", SMALL.replace(activation="softplus", target=(0, 0, 0.5, 0.3)), (1, 2)),
+]
+
+
+@pytest.mark.parametrize("batch", ["same", "fresh"])
+@pytest.mark.parametrize(("setting", "orders"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_simulation(setting, orders, batch, deviation):
+    draws = np.array([measured(setting, orders, batch, rng) for rng in np.random.default_rng(3).spawn(24)])
+    limits = [second_gradient(setting, order, batch) for order in orders]
+    theory = np.array([[one.target, one.direction, one.power] for one in limits])
+    error = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
+    z = (draws.mean(axis=0) - theory) / error
+    print(f"{batch}: {draws.mean(axis=0).round(4)}, theory {theory.round(4)}, z {z.round(2)}")
+    deviation("second_step.second_gradient", f"n = 600, 24 draws, {batch} batch", z, 0, 1)
+    assert np.all(np.abs(z) < 3.5)
+    assert np.sqrt(np.mean(z**2)) < 1.6
+
+
+def test_the_theory_sees_the_memory():
+    """Without it the reused batch would be the fresh one: the simulation above tells them apart."""
+    same, fresh = (second_gradient(SMALL, 3, batch) for batch in ("same", "fresh"))
+    assert same.overlap > 0.05
+    assert fresh.overlap < 1e-20
+
+
+def test_a_linear_network_is_the_known_second_direction(deviation):
+    s = SMALL.replace(activation="identity", target=(0, 1, 0.5), noise=0.4)
+    first, limit = gradient_spike(s), second_gradient(s)
+    known = second_direction(s.replace(output="centred", step=s.step / np.sqrt(s.N)))
+    found = limit.direction / first.power, limit.target / s.target.linear
+    expected = known.direction, known.target
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    deviation("second_step.second_gradient", "linear network: second_direction", found, expected)
+
+
+@pytest.mark.parametrize("order", [1, 3])
+def test_small_steps_see_the_cube_of_the_labels(order, deviation):
+    s = SMALL.replace(step=0.01 * SMALL.N**0.5)
+    slope = np.polynomial.polynomial.Polynomial([1, 0, -1])  # tanh' = 1 - t^2 as a polynomial in t
+    third = slope * (slope * slope.deriv()).deriv()
+    shape = gaussian_mean(lambda z: (third * slope**2)(np.tanh(z)))
+    labels = gaussian_mean(lambda z: s.target(z) ** 3 * z)
+    weight = {1: 3, 3: 6}[order]  # E[zeta^3 He_k(zeta)]
+    expected = 0.01**2 * s.phi**2 / 2 * weight * shape * labels
+    found = second_gradient(s, order).target
+    np.testing.assert_allclose(found, expected, rtol=0.03)
+    deviation("second_step.second_gradient", "small steps", found, expected)
+
+
+def test_more_nodes_change_little(monkeypatch, deviation):
+    s = SMALL.replace(step=SMALL.N**0.5)
+    found = second_gradient(s, 3)
+    monkeypatch.setattr(second_step, "_INNER", (72, 90, 12))
+    monkeypatch.setattr(second_step, "_OUTER", (96, 28, 16))
+    finer = second_gradient(s, 3)
+    pairs = [(getattr(found, name), getattr(finer, name)) for name in ("target", "direction", "power")]
+    np.testing.assert_allclose(*zip(*pairs, strict=True), rtol=1e-2)
+    deviation("second_step.second_gradient", "twice the nodes", *zip(*pairs, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"output": "centred"}, "output must be 'scaled'"),
+        ({"readout": "signs"}, "readout must be 'gaussian'"),
+        ({"activation": "relu"}, "no kinks"),
+        ({"step": [1.0, 2.0]}, "step must be one number"),
+        ({"target": (0, 0)}, "must not both be 0"),
+        ({"target": (1, 1)}, "target"),
+    ],
+)
+def test_refusals(changes, message):
+    with pytest.raises(ValueError, match=message):
+        second_gradient(SMALL.replace(**changes))
+
+
+def test_nothing_points_nowhere():
+    nothing = second_step.SecondGradient(0.0, 0.0, 0.0)
+    assert nothing.overlap == nothing.chance(10) == 0
+
+
+def test_scatter_of_the_null_control(deviation):
+    s = SMALL.replace(n=300, d=150, N=600, step=0.7 * 600**0.5)
+    draws = np.array([measured(s, (1,), "fresh", rng)[0, 0] for rng in np.random.default_rng(5).spawn(200)])
+    found, expected = s.n * draws.var(ddof=1), second_gradient(s, 1, "fresh").scatter
+    print(f"{found:.3f}, theory {expected:.3f}")
+    deviation("second_step.second_gradient", "scatter, fresh batch, n = 300", found, expected)
+    # A variance of 200 draws has a standard error of a tenth.
+    np.testing.assert_allclose(found, expected, rtol=0.3)
