@@ -80,6 +80,11 @@ def variant(path: Path, seed: str | None = None) -> nbformat.NotebookNode:
     return notebook
 
 
+def name(cell: nbformat.NotebookNode) -> str | None:
+    """What nbgrader calls a cell."""
+    return cell.metadata.get("nbgrader", {}).get("grade_id")
+
+
 def solved(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The version to read: solutions and hidden tests in place, their marks and nbgrader's metadata gone."""
     found = nbformat.from_dict(notebook)
