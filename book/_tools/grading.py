@@ -1,9 +1,9 @@
-"""Grade a class: collect, run each submission in a sandbox, check it from outside, and write feedback and tables.
+"""Grade a class: collect, run each submission in a sandbox, check it from outside, write feedback and tables.
 
     python -m book._tools.grading COURSE ASSIGNMENT SUBMISSIONS [--list] [--gradebook EXPORT.csv] [--jobs 2]
 
-COURSE is the folder that `make assignments` made, SUBMISSIONS what a learning platform hands out (Canvas, Moodle,
-nbgrader's `submitted`, or a folder or notebook a student). Each may also come from the environment, as
+COURSE is the folder that `make assignments` made, SUBMISSIONS what a learning platform hands out (Canvas,
+Moodle, nbgrader's `submitted`, or a folder or notebook a student). Each may come from the environment, as
 ONESTEP_COURSE, ONESTEP_ASSIGNMENT, ONESTEP_SUBMISSIONS, ONESTEP_GRADEBOOK. Written into COURSE:
 
     grading/ASSIGNMENT/students.csv     which file is whose, before anything is graded (`--list` stops there)
@@ -11,54 +11,38 @@ ONESTEP_COURSE, ONESTEP_ASSIGNMENT, ONESTEP_SUBMISSIONS, ONESTEP_GRADEBOOK. Writ
     grading/ASSIGNMENT/upload.csv       EXPORT.csv, the platform's own gradebook, with the points filled in
     autograded/, feedback/, gradebook   for nbgrader's formgrader and for students
 
-A submission's cells run in a process of their own (`kernel`), inside bubblewrap where that is installed. The tests
-run outside of it: they call the functions of the submission, and only numbers come back. A test cell that fails
-because of an earlier answer is checked again with the sheet's own function in that one's place, and the better of
-the two counts. A batch that was killed goes on where it stopped.
+A submission's cells run in a process of their own (`sandbox`), inside bubblewrap where that is installed. The
+tests run outside of it: they call the functions of the submission, and only numbers come back. A test that
+fails because of an earlier answer is checked again with the sheet's own function in that one's place, and the
+better of the two counts. A batch that was killed goes on where it stopped.
 """
 
 import argparse
 import ast
-import contextlib
 import ctypes
-import functools
 import hashlib
 import json
 import multiprocessing
 import multiprocessing.connection
 import os
-import re
 import resource
-import select
 import shutil
 import signal
-import stat
-import subprocess
 import sys
-import tempfile
 import time
-import unicodedata
 import warnings
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import matplotlib
 import nbformat
 import tqdm
 
-from book._tools import kernel, reports
-from book._tools.assignments import MARK, ROOT, name, points
+from book._tools import reports, sandbox
+from book._tools.assignments import MARK, name, points
+from book._tools.checks import Dead, Verdict, check, defined, plain
+from book._tools.handed_in import collect, content, repair
 
 GRADED, MANUAL = "graded", "needs manual grade"
-MEMORY, FILE_SIZE, PROCESSES = 4 * 2**30, 50 * 2**20, 200  # of a submission: bytes, bytes, number
-LARGEST, CELLS = 50 * 2**20, 2000  # bytes and cells of a notebook that is read at all
-LINE = 64 * 2**20  # characters of one answer of a submission
-OPEN = "bubblewrap does not work here: a submission can read your files, use the network and outlive its grading."
-SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache")
-EXPORTS = (
-    re.compile(r"(?P<student>.+?_\d+)_assignsubmission_(?:file|onlinetext)_?.*"),  # Moodle
-    re.compile(r"(?P<student>.+?)(?:_LATE)?(?P<number>_\d{2,})(?:_\d+)?_.+"),  # Canvas
-)
 
 
 @dataclass
@@ -80,282 +64,13 @@ class Result:
         return sum(x for x in self.cells.values() if x is not None)
 
 
-def student_of(path: Path, assignment: str) -> str:
-    """Whose a file or folder is: what its platform calls the student, as a name that a folder can have."""
-    text = os.fsencode(path.name).decode("utf-8", "backslashreplace")  # an old zip's names need not be UTF-8
-    text = unicodedata.normalize("NFC", text if path.is_dir() else text.removesuffix(path.suffix))
-    for export in EXPORTS:
-        if found := export.fullmatch(text):
-            text = "".join(found.groups())
-            break
-    text = text.removesuffix(f"_{assignment}")
-    return re.sub(r"^[.@-]|[^\w.@ -]", lambda found: f"%{ord(found[0]):02X}", text)
-
-
-def collect(folder: Path, assignment: str, others: frozenset[str] = frozenset()) -> dict[str, list[Path]]:
-    """The notebooks of each student; no entry of the folder is left out, and none is given to two."""
-    claims: dict[str, list[tuple[Path, list[Path]]]] = {}
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith((".", "__MACOSX")) or path.suffix.lower() == ".csv":
-            continue  # what other systems leave, and the platform's table
-        inside = sorted(path.rglob("*")) if path.is_dir() and not path.is_symlink() else [path]
-        inside = [p for p in inside if p.suffix.lower() == ".ipynb" and p.stem not in others - {assignment}]
-        inside = [
-            p for p in inside if not any(x.startswith((".", "__MACOSX")) for x in p.relative_to(folder).parts)
-        ]
-        inside = [p for p in inside if p.is_symlink() or not p.is_dir()]
-        found = [p for p in inside if p.stem == assignment] or inside
-        claims.setdefault(student_of(path, assignment), []).append((path, found))
-    students, seen = {}, {}
-    for student, entries in claims.items():
-        full = [entry for entry in entries if entry[1]] or entries[:1]
-        double = seen.setdefault(student.casefold(), full[0][0])
-        if len(full) > 1 or double is not full[0][0]:
-            names = ", ".join(sorted({ascii(p.name) for p in [double] + [p for p, _ in full]}))
-            raise ValueError(f"two submissions claim the student {student!r}: {names}. Keep one.")
-        students[student] = full[0][1]
-    return students
-
-
-def content(paths: list[Path]) -> bytes:
-    """The one notebook among them; ValueError where there is none that can be read."""
-    if len(paths) != 1:
-        names = ", ".join(ascii(p.name) for p in paths[:5])
-        raise ValueError(f"several notebooks, keep one: {names}" if paths else "there is no notebook")
-    handle = os.open(paths[0], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # a link is not followed
-    with open(handle, "rb") as file:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST:
-            raise ValueError(f"it is no file of at most {LARGEST // 2**20} MB")
-        return file.read(LARGEST)
-
-
-def repair(text: str | bytes, release: nbformat.NotebookNode) -> tuple[nbformat.NotebookNode, list[str]]:
-    """A submission with every cell of the release, and what had to be done.
-
-    Outputs and metadata go. Of a given cell that stands there twice the first is kept, of an answer and a
-    test the last. A cell that is missing is put back after the one that precedes it in the release, and
-    cells that students should not touch get their text back.
-    """
-    raw = json.loads(text)
-    if not isinstance(raw, dict) or not isinstance(raw.get("cells"), list):
-        raise ValueError("it is no notebook")
-    known = {label: cell for cell in release.cells if (label := name(cell))}
-    given = [
-        old for old in raw["cells"] if isinstance(old, dict) and (old.get("source") or old.get("metadata"))
-    ]
-    if len(given) > CELLS:
-        raise ValueError(f"it has more than {CELLS} cells")
-    cells = [as_known(old, known) for old in given]
-    notes: list[str] = []
-    for label, original in known.items():
-        copies = [cell for cell in cells if name(cell) == label]
-        if not copies:
-            notes.append(f"{label} was missing")
-            order = list(known)
-            earlier = set(order[: order.index(label)])
-            at = max((k + 1 for k, cell in enumerate(cells) if name(cell) in earlier), default=0)
-            cells.insert(at, nbformat.from_dict(original))
-            continue
-        own = original.metadata["nbgrader"]
-        kept = copies[-1 if own["solution"] or own["grade"] else 0]
-        if len(copies) > 1:
-            notes.append(f"{label} stood there {len(copies)} times")
-            for cell in copies:
-                if cell is not kept:
-                    del cell.metadata["nbgrader"]
-                    # An earlier answer may define what the later one uses; an earlier test is of no use.
-                    cell.source = cell.source if own["solution"] else ""
-        if own["locked"] and kept.source.strip() != original.source.strip():
-            notes.append(f"{label} was changed")
-            kept.source = original.source
-    metadata = {
-        key: release.metadata[key] for key in ("kernelspec", "language_info") if key in release.metadata
-    }
-    return nbformat.v4.new_notebook(cells=cells, metadata=metadata), notes
-
-
-def as_known(old: dict, known: dict[str, nbformat.NotebookNode]) -> nbformat.NotebookNode:
-    """A submitted cell with its text alone, and with the release's metadata if it is one of the release's."""
-    source = old.get("source", "")
-    source = "".join(map(str, source)) if isinstance(source, list) else str(source)
-    metadata = old.get("metadata")
-    own = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-    label = own.get("grade_id") if isinstance(own, dict) else None
-    original = known.get(label) if isinstance(label, str) else None
-    kind = original.cell_type if original is not None else old.get("cell_type")
-    make = nbformat.v4.new_code_cell if kind == "code" else nbformat.v4.new_markdown_cell
-    cell = make(source)
-    if original is not None:
-        cell.metadata["nbgrader"] = dict(original.metadata["nbgrader"])
-    return cell
-
-
-class Dead(Exception):
-    """The process of a submission has ended, or was ended."""
-
-
-@functools.cache
-def sandbox() -> tuple[str, ...]:
-    """The command that shuts a process in, empty where it does not work here."""
-    bind = [
-        *SYSTEM, sys.base_prefix, sys.prefix, str(ROOT / "onestep_lib"), str(Path(kernel.__file__).resolve())
-    ]  # fmt: skip
-    fonts = sorted(Path(matplotlib.get_cachedir()).glob("fontlist*.json"))
-    command = (
-        "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-        *(word for path in bind for word in ("--ro-bind-try", path, path)),
-        "--proc", "/proc", "--dev", "/dev", "--size", str(4 * FILE_SIZE), "--tmpfs", "/tmp",
-        *(word for path in fonts for word in ("--ro-bind", str(path), f"/tmp/{path.name}")),
-        "--chdir", "/tmp", "prlimit", f"--nproc={PROCESSES}",
-    )  # fmt: skip
-    works = shutil.which("bwrap") and subprocess.run([*command, "true"], capture_output=True).returncode == 0
-    return command if works else ()
-
-
-class Kernel(kernel.Peer):
-    """A submission's process, as the grader sees it."""
-
-    def __init__(self, until: float):
-        self.folder = tempfile.TemporaryDirectory()  # where there is no sandbox, the folder that it works in
-        home = "/tmp" if sandbox() else self.folder.name
-        limits = ("prlimit", f"--as={MEMORY}", f"--fsize={FILE_SIZE}", "--core=0")
-        self.process = subprocess.Popen(
-            [*sandbox(), *(limits if shutil.which("prlimit") else ()), sys.executable, kernel.__file__],
-            env={
-                "PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": str(ROOT), "HOME": home,
-                "IPYTHONDIR": home, "MPLCONFIGDIR": home, "PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8",
-                "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-            },
-            cwd=self.folder.name, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )  # fmt: skip
-        self.until, self.got = until, b""
-        super().__init__(self.take, self.put)
-
-    def put(self, line: str) -> None:
-        self.patience = min(self.until, time.monotonic() + 1.5 * kernel.SECONDS)
-        try:
-            self.process.stdin.write(line.encode() + b"\n")
-            self.process.stdin.flush()
-        except OSError:
-            raise Dead("the kernel died") from None
-
-    def take(self) -> str:
-        parts, size = [self.got], len(self.got)
-        while b"\n" not in parts[-1]:
-            left = self.patience - time.monotonic()
-            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-                raise Dead("stopped: it took too long")
-            parts.append(os.read(self.process.stdout.fileno(), 2**20))
-            size += len(parts[-1])
-            if not parts[-1] or size > LINE:
-                raise Dead("the kernel died" if not parts[-1] else "an answer was too long")
-        line, _, self.got = b"".join(parts).partition(b"\n")
-        return line.decode()
-
-    def close(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)  # in a sandbox everything ends with it
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.folder.cleanup()
-
-
-@dataclass
-class Verdict:
-    """What a test cell found: for each of its checks 1, or 1/2 where the mistake was named, or 0."""
-
-    lines: dict[int, float] = field(default_factory=dict)
-    message: str = ""
-
-    def share(self, full: "Verdict") -> float:
-        return sum(self.lines.get(line, 0) for line in full.lines) / len(full.lines)
-
-    def right(self, full: "Verdict") -> bool:
-        return not self.message and self.share(full) == 1
-
-    def check(self, line: int, passed: bool, message: str, known: bool = False) -> None:
-        self.lines[line] = min(self.lines.get(line, 1), 1 if passed else known / 2)
-        if not passed:
-            self.message = self.message or message
-
-
-class Recorded(ast.NodeTransformer):
-    """Asserts and calls of `compare` that write down what they find and let the cell go on."""
-
-    def __init__(self, after: int):
-        self.after = after  # what stands above the hidden tests must hold for any of them to count
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        return node
-
-    def visit_Assert(self, node: ast.Assert) -> ast.AST:
-        if node.lineno <= self.after:
-            return node
-        message = ast.unparse(node.msg) if node.msg else repr(ast.unparse(node.test))
-        call = ast.parse(f"_assert({node.lineno}, 0, lambda: {message})").body[0]
-        call.value.args[1] = node.test
-        return call
-
-    def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        if isinstance(node.value, ast.Call) and getattr(node.value.func, "id", "") == "compare":
-            node.value.func.id = "_compare"
-            node.value.args.insert(0, ast.Constant(node.lineno))
-        return node
-
-
-def check(source: str, space: dict) -> Verdict:
-    """Run a test cell on the names of `space`."""
-    verdict = Verdict()
-
-    def passes(line: int, test: object, message) -> None:
-        verdict.check(line, bool(test), "" if test else str(message()))
-
-    def compares(line: int, title: str, *args, **named) -> None:
-        suspects = args[3] if len(args) > 3 else named.get("suspects", ())
-        try:
-            space["compare"](title, *args, **named)
-            verdict.check(line, True, "")
-        except AssertionError as error:
-            known = any(str(error) == f"{title}: {reason}" for reason, _ in suspects)
-            verdict.check(line, False, str(error), known)
-
-    after = source[: source.find("### BEGIN HIDDEN")].count("\n") if "### BEGIN HIDDEN" in source else 0
-    tree = ast.fix_missing_locations(Recorded(after).visit(ast.parse(source)))
-    try:
-        exec(compile(tree, "<test>", "exec"), space | {"_assert": passes, "_compare": compares})
-    except Dead:
-        raise
-    except Exception as error:  # an answer that cannot be called, or that is no number
-        plain = str(error) if isinstance(error, AssertionError | RuntimeError) else kernel.told(error)
-        plain = "this is not answered yet" if plain.startswith("NotImplementedError") else plain
-        verdict.message = verdict.message or plain
-    return verdict
-
-
-def plain(source: str) -> str:
-    """A cell without the commands of IPython."""
-    return re.sub(r"^(\s*)%.*$", r"\1pass", source, flags=re.MULTILINE)
-
-
-def defined(source: str) -> set[str]:
-    """The names that an answer has to define."""
-    tree = ast.parse(source)
-    stored = {
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    return stored | {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-
-
 def examine(
     notebook: nbformat.NotebookNode, source: nbformat.NotebookNode, until: float,
     found: dict[str, Verdict], full: dict[str, Verdict] | None = None,
 ) -> str:  # fmt: skip
     """Run a notebook and check it; with `full`, an answer is replaced by the sheet's own once it has failed.
 
-    The verdicts are written into `found`, the outputs into the notebook; returned is why it ended early, if it did.
+    The verdicts go into `found`, the outputs into the notebook; returned is why it ended early, if it did.
     """
     given = {label: cell for cell in source.cells if (label := name(cell))}
     answers = {
@@ -366,7 +81,7 @@ def examine(
     wanted = set().union(*map(defined, answers.values()))
     space: dict = {}
     task, tested, failed = [], False, False  # the answers that the next tests are about, and what these found
-    process, cell = Kernel(until), None
+    process, cell = sandbox.Kernel(until), None
     try:
         for cell in notebook.cells:
             label = name(cell)
@@ -519,7 +234,7 @@ def work(sheet: Sheet, result: Result, paths: list[Path], seconds: float) -> Non
     """The grading process of one submission: the tests run here, its cells in a kernel of its own."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # it ends with the batch, and so does its sandbox
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (sandbox.MEMORY, sandbox.MEMORY))
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (1, 2):
         os.dup2(nowhere, number)
@@ -543,8 +258,8 @@ def grade(
         else:
             waiting.append((Result(student, " ".join(ascii(p.name)[1:-1] for p in paths), of=of), paths))
     if waiting:
-        if not sandbox():
-            print(OPEN, file=sys.stderr)
+        if not sandbox.command():
+            print(sandbox.OPEN, file=sys.stderr)
         sheet.prove()
     fork = multiprocessing.get_context("fork")  # with everything imported
     tqdm.tqdm.monitor_interval = 0  # no thread beside a fork
@@ -597,7 +312,7 @@ def claimed(sheet: Sheet, submissions: Path) -> dict[str, list[Path]]:
 
 
 def enter(sheet: Sheet, results: list[Result]) -> dict[str, dict[str, tuple[float | None, str]]]:
-    """Put the points into the gradebook of the course; what a reader has given there, {student: {cell: (points, comment)}}.
+    """Put the points into the gradebook; what stands there then, {student: {cell: (points, comment)}}.
 
     A mark of a reader stays for as long as the answer that it is for.
     """

@@ -9,8 +9,8 @@ import nbformat
 
 PICTURE = re.compile(r"[A-Za-z0-9+/]+=*")
 STYLE = """body{font:16px/1.5 sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}
-pre{overflow-x:auto;background:#f4f4f4;padding:.6rem;white-space:pre-wrap}td,th{text-align:left;padding:.2rem .8rem .2rem 0;
-vertical-align:top}img{max-width:100%}"""
+pre{overflow-x:auto;background:#f4f4f4;padding:.6rem;white-space:pre-wrap}
+td,th{text-align:left;padding:.2rem .8rem .2rem 0;vertical-align:top}img{max-width:100%}"""
 
 
 def output(part: dict) -> nbformat.NotebookNode:
@@ -44,8 +44,18 @@ def tables(place: Path, results: list, readers: dict, most: tuple[int, int]) -> 
         total = sum(points or 0 for points, _ in given.values())
         waiting = sum(points is None for points, _ in given.values())
         rows.append(
-            [r.student, r.file, r.status, number(r.score), most[0], number(total), sum(most), waiting]
-            + [r.seconds, "; ".join(r.notes)]
+            [
+                r.student,
+                r.file,
+                r.status,
+                number(r.score),
+                most[0],
+                number(total),
+                sum(most),
+                waiting,
+                r.seconds,
+                "; ".join(r.notes),
+            ]
         )
         cells += [[r.student, cell, number(points)] for cell, (points, _) in sorted(given.items())]
     head = ["student", "file", "status", "by_tests", "most_by_tests", "points", "most", "waiting", "seconds"]
@@ -54,7 +64,7 @@ def tables(place: Path, results: list, readers: dict, most: tuple[int, int]) -> 
 
 
 def feedback(result, given: dict, graded: dict, notebook: nbformat.NotebookNode) -> str:
-    """A student's page: points and messages by the names of the cells, then the own answers. It loads nothing."""
+    """A student's page: points and messages by the names of the cells, then what was handed in."""
     lines = [f"<h1>{html.escape(result.student)}</h1>"]
     lines += [f"<p>{html.escape(note)}</p>" for note in result.notes]
     lines.append("<table><tr><th>cell</th><th>points</th><th>what was found</th></tr>")
@@ -75,8 +85,8 @@ def feedback(result, given: dict, graded: dict, notebook: nbformat.NotebookNode)
                     lines.append(f"<pre>{html.escape(shown.text)}</pre>")
                 else:
                     lines.append(f'<img alt="" src="data:image/png;base64,{shown.data["image/png"]}">')
-    title = f"<title>{html.escape(result.student)}</title>"
-    return f'<!doctype html><html lang="en"><meta charset="utf-8">{title}<style>{STYLE}</style>{"".join(lines)}</html>'
+    head = f'<meta charset="utf-8"><title>{html.escape(result.student)}</title><style>{STYLE}</style>'
+    return f'<!doctype html><html lang="en">{head}{"".join(lines)}</html>'
 
 
 def upload(place: Path, export: Path, assignment: str, column: str | None = None) -> str:
@@ -111,6 +121,6 @@ def upload(place: Path, export: Path, assignment: str, column: str | None = None
         csv.writer(file).writerows([head, *rows])
     missing = sorted(grades.keys() - set(filled.values()))
     return (
-        f"{place}/upload.csv: {len(filled) - waiting} rows filled, {waiting} left empty because a reader has to mark them; "
-        f"without a row: {', '.join(missing) or 'nobody'}"
+        f"{place}/upload.csv: {len(filled) - waiting} rows filled, {waiting} left empty until they are marked"
+        f"; without a row: {', '.join(missing) or 'nobody'}"
     )

@@ -17,7 +17,7 @@ from pathlib import Path
 import nbformat
 
 from book._tools import assignments as made
-from book._tools import grading
+from book._tools import checks
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "book" / "assignments"
@@ -76,14 +76,12 @@ def tasks(name: str) -> list[str]:
     """Answers that tests grade; figures and essays are graded by a reader."""
     cells = code_cells(name)
     return [
-        made.name(cell)
-        for cell, after in pairwise(cells)
-        if kind(cell) == "answer" and kind(after) == "test"
+        made.name(cell) for cell, after in pairwise(cells) if kind(cell) == "answer" and kind(after) == "test"
     ]
 
 
 def run(code: str, space: dict) -> None:
-    exec(compile(grading.plain(code), "<cell>", "exec"), space)
+    exec(compile(checks.plain(code), "<cell>", "exec"), space)
 
 
 def before(name: str, task: str, states: dict) -> tuple[dict, list[nbformat.NotebookNode]]:
@@ -104,9 +102,9 @@ def before(name: str, task: str, states: dict) -> tuple[dict, list[nbformat.Note
     return dict(states[name, task]), tests
 
 
-def graded(name: str, task: str, code: str, states: dict) -> tuple[dict[str, grading.Verdict], dict[str, int]]:
+def graded(name: str, task: str, code: str, states: dict) -> tuple[dict[str, checks.Verdict], dict[str, int]]:
     """What the tests of a task say of an answer, and how many points each has."""
     space, tests = before(name, task, states)
     run(code, space)
-    verdicts = {made.name(test): grading.check(test.source, space) for test in tests}
+    verdicts = {made.name(test): checks.check(test.source, space) for test in tests}
     return verdicts, {made.name(test): test.metadata.nbgrader.points for test in tests}

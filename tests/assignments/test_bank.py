@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import pytest
 import sheets
 
-from book._tools import assignments, grading
+from book._tools import assignments, checks
 
 matplotlib.use("Agg")
 STATES: dict = {}
@@ -69,7 +69,7 @@ def run_solved(name, seed):
     space, failed = {}, []
     for cell in sheets.code_cells(name, seed):
         if sheets.kind(cell) == "test":
-            message = grading.check(cell.source, space).message
+            message = checks.check(cell.source, space).message
             failed += [f"{assignments.name(cell)}: {message}"] if message else []
         else:
             sheets.run(assignments.MARK.sub("", cell.source), space)
