@@ -29,7 +29,7 @@ from onestep_lib._checks import (
     shown,
 )
 from onestep_lib.experiment.network import Network, feature_matrix
-from onestep_lib.experiment.spike_maps import spike_terms
+from onestep_lib.experiment.feature_maps import spike_terms
 from onestep_lib.experiment.steps import SteppedNetwork
 from onestep_lib.hermite import MAX_ORDER, hermite
 from onestep_lib.no_step.laws import Law

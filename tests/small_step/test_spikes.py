@@ -28,7 +28,7 @@ from onestep_lib.experiment import (
     take_steps,
 )
 from onestep_lib.experiment.measured import spike_error
-from onestep_lib.experiment.spike_maps import measured_widening
+from onestep_lib.experiment.feature_maps import measured_widening
 from onestep_lib.hermite import hermite, monomial_to_hermite
 from onestep_lib.no_step import feature_law
 from onestep_lib.quadrature import gaussian_mean
