@@ -24,6 +24,8 @@ least_squares_inflation   what estimation costs least squares on Gaussian featur
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh, svd
@@ -39,7 +41,6 @@ from onestep_lib._checks import (
     check_same_length,
     check_vector,
 )
-from onestep_lib._values import by_value
 
 __all__ = [
     "least_squares_inflation",
@@ -54,7 +55,7 @@ _GRAM = 1e-9
 _FEW = 4
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class RidgePath:
     """Ridge fits at every penalty; L is () for one penalty, (L,) for a path.
 
@@ -210,9 +211,10 @@ def leave_one_out(F: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
 
     .. math:: y_i-f^{(-i)}_i=\frac{y_i-(Sy)_i}{1-S_{ii}},
 
-    where the fit without sample i keeps the penalty lambda n of all n samples. S is the smoother F (F^T F + lambda n I)^{-1} F^T.
-    Neither difference is taken: with :math:`F=U\,\mathrm{diag}(s)V^\top`, :math:`u_i` the i-th row of the complete U
-    and s = 0 in its further columns,
+    where the fit without sample i keeps the penalty lambda n of all n samples, and
+    :math:`S=F(F^\top F+\lambda nI)^{-1}F^\top`. Neither difference is taken: with
+    :math:`F=U\,\mathrm{diag}(s)V^\top`, :math:`u_i` the i-th row of the complete U and s = 0 in its further
+    columns,
 
     .. math:: y_i-(Sy)_i=\sum_ku_{ik}\frac{\lambda n}{s_k^2+\lambda n}(U^\top y)_k,\qquad
               1-S_{ii}=\sum_ku_{ik}^2\frac{\lambda n}{s_k^2+\lambda n},

@@ -165,7 +165,9 @@ class Draws:
             yield from take_steps(network, X, y, steps, setting.output)
             return
         for step in steps:
-            yield scheduled_steps(network, setting.updates * [(X, y)], setting.updates * [step], setting.output)
+            yield scheduled_steps(
+                network, setting.updates * [(X, y)], setting.updates * [step], setting.output
+            )
 
     def initial(self) -> Network:
         """The network before any step."""

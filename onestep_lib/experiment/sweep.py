@@ -19,7 +19,7 @@ A *spec* is a TOML file, or a dict of the same form:
 
 Instead of a grid, or with one, ``[case.NAME]`` tables give arguments that belong together; a case may have
 its own ``repeats`` and ``seed``. ``theory`` is "one_step" unless the spec says "random_features",
-"giant_step", "staircase" or "none".
+"giant_step", "none", or "nearest": one_step for the nearest setting that it covers.
 
 **Streams.** A point of the grid draws from streams of its own, made from the seed and the point's arguments:
 numbers do not depend on the number of workers or on the other points. A ``seed`` that stands in a case is
@@ -32,7 +32,7 @@ several sweeps may share a folder; a line that is torn or of another version is 
 
 Functions
 ---------
-sweep            simulate a spec: a table of the losses, theory beside simulation
+run_sweep        simulate a spec: a table of the losses, theory beside simulation
 stored_table     a table that comes with the library
 spec_settings    the settings of a spec, by the names of its points
 sweep_cost       flops, memory and seconds of a spec on this machine
@@ -49,6 +49,7 @@ import time
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from functools import cache
 from importlib import resources
 from itertools import product
@@ -61,23 +62,22 @@ from onestep_lib._checks import check_choice, check_count, check_vector, shown
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.experiment.simulation import one_repeat
 from onestep_lib.large_step.giant import giant_step
-from onestep_lib.large_step.one_curve import one_step
+from onestep_lib.large_step.one_curve import nearest_setting, one_step
 from onestep_lib.no_step.gaussian_equivalence import random_features
 from onestep_lib.repeats import mean_and_error
 from onestep_lib.settings import LOSSES, Losses, Setting
-from onestep_lib.small_step.stairs import staircase
 
 __all__ = [
+    "run_sweep",
     "spec_settings",
     "stored_table",
-    "sweep",
 ]
 
 THEORIES: dict[str, Callable[[Setting], Losses]] = {
     "one_step": one_step,
+    "nearest": lambda setting: one_step(nearest_setting(setting)),
     "random_features": random_features,
     "giant_step": giant_step,
-    "staircase": staircase,
 }
 _KEYS = ("setting", "grid", "case", "repeats", "seed", "theory")
 _FIELDS = (*inspect.signature(Setting).parameters, "exponents", "seed", "repeats")
@@ -85,7 +85,7 @@ _FIELDS = (*inspect.signature(Setting).parameters, "exponents", "seed", "repeats
 Task = tuple[dict[str, Any], int | str]
 
 
-def sweep(
+def run_sweep(
     spec: str | Path | Mapping[str, Any], folder: str | Path | None = None, jobs: int | None = None
 ) -> dict[str, np.ndarray]:
     """Simulate a spec: a table of the losses, theory beside simulation.
@@ -109,9 +109,9 @@ def sweep(
 
     Examples
     --------
-    >>> from onestep_lib.experiment import sweep
+    >>> from onestep_lib.experiment import run_sweep
     >>> spec = {"setting": {"d": 20, "N": 30}, "grid": {"n": [30, 60]}, "repeats": 2, "seed": 0}
-    >>> table = sweep(spec)
+    >>> table = run_sweep(spec)
     >>> print(table["n"], table["test_theory"].round(2))
     [30 60] [0.78 0.49]
     """
@@ -124,11 +124,10 @@ def sweep(
     done = {} if path is None else _kept(path, version, set(tasks))
     todo = [(label, *task) for label, task in tasks.items() if label not in done]
     work = [0.0 if isinstance(which, str) else _flops(setting_of(point)) for _, point, which in todo]
-    results = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(_compute)(label, point, which, version) for label, point, which in todo
-    )
     sizes = dict(zip((label for label, *_ in todo), work, strict=True))
-    with tqdm(total=sum(work), desc="sweep", unit="flop", unit_scale=True, disable=folder is None) as bar:
+    tasks_left = [delayed(_compute)(*task, version) for task in todo]
+    bar = tqdm(total=sum(work), desc="sweep", unit="flop", unit_scale=True, disable=folder is None)
+    with bar, closing(Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks_left)) as results:
         for label, losses in results:
             if isinstance(losses, str):
                 warnings.warn(f"no theory for {label}: {losses}", RuntimeWarning, stacklevel=2)
@@ -137,7 +136,9 @@ def sweep(
             if path is not None:
                 _append(path, {"task": label, "version": version, "losses": losses})
             bar.update(sizes[label])
-    return _columns(_rows(spec, done))
+    rows = _rows(spec, done)
+    keys = dict.fromkeys(key for row in rows for key in row)
+    return {key: _array([row.get(key) for row in rows]) for key in keys}
 
 
 def spec_settings(spec: str | Path | Mapping[str, Any]) -> dict[str, Setting]:
@@ -146,7 +147,7 @@ def spec_settings(spec: str | Path | Mapping[str, Any]) -> dict[str, Setting]:
     Parameters
     ----------
     spec : str, Path or mapping
-        As `sweep` takes it; or the name of a table that comes with the library.
+        As `run_sweep` takes it; or the name of a table that comes with the library.
 
     Examples
     --------
@@ -158,7 +159,7 @@ def spec_settings(spec: str | Path | Mapping[str, Any]) -> dict[str, Setting]:
 
 
 def stored_table(name: str) -> dict[str, np.ndarray]:
-    """Return a table that comes with the library, in the form of `sweep`; its spec stands beside it.
+    """Return a table that comes with the library, in the form of `run_sweep`; its spec stands beside it.
 
     Parameters
     ----------
@@ -171,7 +172,8 @@ def stored_table(name: str) -> dict[str, np.ndarray]:
     >>> print(table["test"][table["point"] == "d = 450"].round(2)[[0, -1]])  # without a step, with n^0.8
     [1.35 0.49]
     """
-    return _columns(json.loads(_stored(name, "json").read_text("utf-8"))["rows"])
+    columns = json.loads(_stored(name, "json").read_text("utf-8"))["columns"]
+    return {key: _array(values) for key, values in columns.items()}
 
 
 def _stored(name: str, kind: str) -> Path:
@@ -240,7 +242,9 @@ def points_of(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
             repeats = fields.pop("repeats", spec.get("repeats"))
             own = fields.pop("seed", None)
             words = hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).digest()
-            seed = [own] if own is not None else [spec.get("seed"), *np.frombuffer(words[:16], "<u4").tolist()]
+            seed = (
+                [own] if own is not None else [spec.get("seed"), *np.frombuffer(words[:16], "<u4").tolist()]
+            )
             points[", ".join([name] * bool(name) + texts) or "all"] = {
                 **fields, "repeats": repeats, "seed": seed,
             }  # fmt: skip
@@ -361,7 +365,9 @@ def _rows(spec: dict[str, Any], done: dict[str, Any]) -> list[dict[str, Any]]:
         draws = np.array([done[_label(point, repeat)] for repeat in range(point["repeats"])])
         theory = np.array(done.get(_label(point, spec["theory"]), np.full(draws.shape[1:], np.nan)))
         level, change = mean_and_error(draws), mean_and_error(draws - draws[:, :, :1])
-        fields = {key: value for key, value in point.items() if key not in ("step", "ridge", "exponents", "seed")}
+        fields = {
+            key: value for key, value in point.items() if key not in ("step", "ridge", "exponents", "seed")
+        }
         exponents = [np.nan, *np.atleast_1d(point["exponents"])] if "exponents" in point else None
         for at in np.ndindex(draws.shape[2:]):
             row = {"point": name, **fields}
@@ -369,41 +375,40 @@ def _rows(spec: dict[str, Any], done: dict[str, Any]) -> list[dict[str, Any]]:
                 row["exponent"] = float(exponents[at[0]])
             row |= {"step": setting.steps.flat[at[0]].item(), "ridge": setting.ridges.flat[at[1]].item()}
             for loss, mean, se, value, moved, moved_se in zip(LOSSES, *level, theory, *change, strict=True):
-                row |= {loss: mean[at].item(), f"{loss}_se": se[at].item(), f"{loss}_theory": value[at].item()}
+                row |= {
+                    loss: mean[at].item(),
+                    f"{loss}_se": se[at].item(),
+                    f"{loss}_theory": value[at].item(),
+                }
                 row |= {f"{loss}_change": moved[at].item(), f"{loss}_change_se": moved_se[at].item()}
             rows.append(row)
     return rows
 
 
-def _columns(rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-    """Rows as columns, in the order in which the keys come up; a missing value is None."""
-    columns = {}
-    for key in dict.fromkeys(key for row in rows for key in row):
-        values = [row.get(key) for row in rows]
-        plain = all(isinstance(value, int | float | str) for value in values)
-        columns[key] = np.empty(len(values), dtype=object)
-        columns[key][:] = values
-        if plain:
-            columns[key] = np.array(values)
-    return columns
+def _array(values: list[Any]) -> np.ndarray:
+    """A column; of lists, or with missing values, it is one of objects."""
+    if all(isinstance(value, int | float | str) for value in values):
+        return np.array(values)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
 
 
 def write_table(spec: str | Path, folder: str | Path, jobs: int | None = None) -> Path:
-    """Run `sweep` and write its rows, with the spec and the version, as JSON into the folder."""
-    columns = sweep(spec, folder, jobs)
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    rows = [{k: v.item() if isinstance(v, np.generic) else v for k, v in row.items()} for row in rows]
-    path = Path(folder) / f"{Path(spec).stem}.json"
+    """Run a sweep and write its table, with the spec's name and the version, as JSON into the folder."""
+    columns = run_sweep(spec, folder, jobs)
+    path, draft = (Path(folder) / f"{Path(spec).stem}{end}" for end in (".json", f".{os.getpid()}.tmp"))
     head = json.dumps({"spec": Path(spec).name, "version": library_version()})[:-1]
-    lines = ",\n".join(json.dumps(row) for row in rows)
-    draft = path.with_suffix(f".{os.getpid()}.tmp")
-    draft.write_text(f'{head}, "rows": [\n{lines}\n]}}\n', "utf-8")
+    lines = ",\n".join(
+        f" {json.dumps(key)}: {json.dumps(values.tolist())}" for key, values in columns.items()
+    )
+    draft.write_text(f'{head}, "columns": {{\n{lines}\n}}}}\n', "utf-8")
     os.replace(draft, path)
     return path
 
 
 def _counts(setting: Setting) -> np.ndarray:
-    """Flops of products and Cholesky factors, of diagonalisations, and elements drawn or passed through sigma."""
+    """Flops of products and Cholesky factors, of diagonalisations, and elements drawn or passed on."""
     n, d, N, steps, ridges = setting.n, setting.d, setting.N, setting.steps.size, setting.ridges.size
     tests, small = max(2000, 2 * n), min(n, N)
     taken = 0 if not np.any(setting.steps) else setting.step_samples
@@ -420,7 +425,7 @@ def _flops(setting: Setting) -> float:
 
 
 def sweep_cost(spec: str | Path | Mapping[str, Any]) -> dict[str, float]:
-    """Return tasks, flops, bytes a worker and seconds of one worker: a model measured on this machine.
+    """Return tasks, flops, bytes a worker and CPU seconds in all: a model measured on this machine.
 
     The theories are left out: they take seconds.
     """
@@ -436,7 +441,7 @@ def sweep_cost(spec: str | Path | Mapping[str, Any]) -> dict[str, float]:
 
 
 def _bytes(setting: Setting) -> float:
-    """Most of it at once: two batches, features and their slopes, a chunk of the test set, two Gram matrices."""
+    """What is held at once: batches, features or slopes, a chunk of the test set, two Gram matrices."""
     n, d, N, small = setting.n, setting.d, setting.N, min(setting.n, setting.N)
     tests = max(2000, 2 * n)
     return 8.0 * (
@@ -451,13 +456,17 @@ def _seconds_each() -> np.ndarray:
     from onestep_lib._threads import one_thread
 
     A = np.random.default_rng(0).standard_normal((400, 400))
-    actions = ((lambda: A @ A, 2 * 400**3), (lambda: np.linalg.eigh(A), 9 * 400**3), (lambda: np.tanh(A), 400**2))
+    actions = (
+        (lambda: A @ A, 2 * 400**3),
+        (lambda: np.linalg.eigh(A), 9 * 400**3),
+        (lambda: np.tanh(A), 400**2),
+    )
     times = []
     with one_thread():
         for action, count in actions:
             action()
-            start = time.perf_counter()
+            start = time.process_time()
             for _ in range(3):
                 action()
-            times.append((time.perf_counter() - start) / (3 * count))
+            times.append((time.process_time() - start) / (3 * count))
     return np.array(times)

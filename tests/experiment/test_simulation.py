@@ -14,8 +14,8 @@ from onestep_lib.experiment import (
     sample_batch,
     sample_direction,
 )
-from onestep_lib.experiment.simulation import Draws
 from onestep_lib.experiment.feature_maps import FEATURE_MAPS
+from onestep_lib.experiment.simulation import Draws
 from onestep_lib.settings import LOSSES
 
 SMALL = Setting(n=40, d=20, N=30, target=(0, 1, 0.5), noise=0.3, ridge=0.1)
