@@ -19,8 +19,8 @@ WORDS, STRETCH, SENTENCE = 3000, 300, 60  # words of a chapter, without somethin
 SYMBOLS, EQUATIONS = 5, 15
 LINES, COLUMNS = 8, 75
 FILLERS = (
-    "of course|note that|it is worth|in order to|needless to say|actually|basically|simply|really|importantly|"
-    "one finds|turns? out|it is easy to|clearly|obviously|straightforward|after some algebra"
+    "of course|note that|it is worth|in order to|needless to say|actually|basically|simply|really|"
+    "importantly|one finds|turns? out|it is easy to|clearly|obviously|straightforward|after some algebra"
 )
 FILLER = re.compile(rf"\b(?:{FILLERS})\b", re.IGNORECASE)
 FLOATING = re.compile(r"This (?:is|was|means|holds|shows|gives|makes|follows|happens|has|says)\b")
