@@ -36,10 +36,10 @@ WRONG = """
   body {background: #111 !important}
 }</style>
 <script>
-  addEventListener("load", () => setTimeout(() => {
-    document.querySelector("article h1").style.marginTop = "300px";
+  addEventListener("load", () => {
+    setTimeout(() => { document.querySelector("article h1").style.marginTop = "300px"; }, 100);
     for (const end = performance.now() + 900; performance.now() < end; );
-  }, 100));
+  });
 </script>
 """
 TOLD = [

@@ -125,7 +125,8 @@ def numbered(page: Path) -> list[str]:
 
 
 def test_nothing_is_wrong_with_the_files_of_the_pages(site):
-    assert [f"{path}: {fault}" for path in PAGES for fault in faults(site, path)] == []
+    found = [f"{path}: {fault}" for path in PAGES for fault in faults(site, path)]
+    assert not found, "\n".join(found)
 
 
 def test_no_two_figures_of_the_book_share_a_number(site):
@@ -162,4 +163,5 @@ def test_of_the_icon_fonts_only_what_is_used_is_shipped(site):
 
 
 def test_html_is_valid(site):
-    assert invalid(site / page for page in PAGES) == []
+    found = invalid(site / page for page in PAGES)
+    assert not found, "\n".join(found)

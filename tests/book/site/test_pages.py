@@ -11,7 +11,8 @@ from visits import visit, window
 
 @pytest.mark.parametrize("path", VISITED)
 def test_nothing_is_wrong_with_a_page(browser, site, site_url, path):
-    assert visit(browser, site, site_url, path) == []
+    found = visit(browser, site, site_url, path)
+    assert not found, "\n".join(found)
 
 
 # Without a line of each page that is found: each of them would be fetched, and none changes the order.
