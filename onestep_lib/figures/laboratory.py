@@ -46,12 +46,16 @@ class Session:
     trial: Trial
     theory: np.ndarray | None = None  # (2, line values): test and train
     note: str = ""
+    regimes: str = ""
     draws: list[np.ndarray] = field(default_factory=list)  # each (2, dot values)
 
     def compute(self) -> None:
         """The theory of the trial, or of the nearest one that it covers and a sentence that says so."""
         trial = self.trial
         trial.require_room()
+        near = [nearest_setting(setting) for setting in trial.settings(trial.dot_values)]
+        met = np.concatenate([step_regimes(setting).ravel() for setting in near])
+        self.regimes = f"Regime from left to right: {', '.join(dict.fromkeys(met))}."
         settings = trial.settings(trial.line_values)
         try:
             try:
@@ -83,10 +87,7 @@ class Session:
 
     def words(self) -> str:
         """What the picture shows, in words."""
-        trial, said = self.trial, []
-        near = [nearest_setting(setting) for setting in trial.settings(trial.dot_values)]
-        regimes = np.concatenate([step_regimes(setting).ravel() for setting in near])
-        said.append(f"Regime from left to right: {', '.join(dict.fromkeys(regimes))}.")
+        trial, said = self.trial, [self.regimes]
         if self.theory is not None:
             x, y = trial.line_values, self.theory[0]
             said.append(
@@ -245,7 +246,7 @@ class _Panel:
         try:
             trial = Trial.from_line(line)
         except ValueError as error:
-            self._say(f"{error}", "That cannot be read: ")
+            self._say(f"That cannot be read: {error}")
             return
         self.session = Session(trial)
         self._start(self._compute)
@@ -258,36 +259,39 @@ class _Panel:
         self.task = asyncio.get_running_loop().create_task(work(self.session))
 
     async def _compute(self, session: Session) -> None:
-        self._say("", "The theory is being computed (relu and its like take two seconds, once).")
+        self._say("The theory is being computed (relu and its like take two seconds, once).")
         try:
             await asyncio.to_thread(session.compute)
-        except (ValueError, ConvergenceError) as error:
-            self._say(f"{error}", "That cannot be done: ")
+        except ValueError as error:
+            self._say(f"That cannot be done: {error}")
             return
         self._show(session)
 
     async def _simulate(self, session: Session) -> None:
-        wanted, self.run.disabled, self.stop.disabled = self.repeats.value, True, False
-        start, drawn, before = time.perf_counter(), 0.0, len(session.draws)
+        if not session.regimes:
+            await self._compute(session)
+        self.run.disabled, self.stop.disabled = True, False
+        wanted, before = self.repeats.value, len(session.draws)
+        start, drawn = time.perf_counter(), 0.0
         try:
-            while self.ran and len(session.draws) < wanted:
+            while self.ran and session.regimes and (done := len(session.draws)) < wanted:
                 await asyncio.to_thread(session.repeat)
-                done = len(session.draws)
-                left = (time.perf_counter() - start) / (done - before) * (wanted - done)
-                self.progress.value = done / wanted
+                now = time.perf_counter()
+                self.progress.value = (done + 1) / wanted
+                left = (now - start) / (done + 1 - before) * (wanted - done - 1)
                 self.progress.description = f"{left:.0f} s left"
-                if time.perf_counter() - drawn > _REDRAW:
+                if now - drawn > _REDRAW:
                     self._show(session)
-                    drawn = time.perf_counter()
+                    drawn = now
         except (ValueError, MemoryError, np.linalg.LinAlgError) as error:
-            self._say(f"{error}", "The networks cannot be run: ")
+            self._say(f"The networks cannot be run: {error}")
             return
         finally:
             self.run.disabled, self.stop.disabled, self.progress.description = False, True, ""
         self._show(session)
 
-    def _say(self, text: str, lead: str = "") -> None:
-        self.said.value = f'<p role="status" aria-live="polite">{escape(lead + text)}</p>'
+    def _say(self, text: str) -> None:
+        self.said.value = f'<p role="status" aria-live="polite">{escape(text)}</p>'
 
     def _show(self, session: Session) -> None:
         drawn = session.draw()
