@@ -5,10 +5,8 @@ import pytest
 
 from onestep_lib import Losses, Setting, simulate
 from onestep_lib.experiment import (
-    conditional_gaussian_features,
     feature_matrix,
     first_layer_gradient,
-    gaussian_equivalent_features,
     gradient_direction,
     gradient_step,
     initial_network,
@@ -177,26 +175,6 @@ WRONG = {
         lambda: simulate(S, RNG, feature_map=["network"]),
         ValueError,
         r"feature_map must be one of 'network', .* got \['network'\]",
-    ),
-    "gaussian_equivalent_features: X": (
-        lambda: gaussian_equivalent_features(NETWORK, X[:, 1:], RNG),
-        ValueError,
-        r"X must be a 2-D array with 6 columns, got shape \(20, 5\)",
-    ),
-    "gaussian_equivalent_features: rng": (
-        lambda: gaussian_equivalent_features(NETWORK, X, 7),
-        TypeError,
-        "rng must be a numpy.random.Generator.* got 7",
-    ),
-    "conditional_gaussian_features: X": (
-        lambda: conditional_gaussian_features(STEPPED, X[0], RNG),
-        ValueError,
-        "X must be a 2-D array with 6 columns",
-    ),
-    "conditional_gaussian_features: rng": (
-        lambda: conditional_gaussian_features(STEPPED, X, None),
-        TypeError,
-        "rng must be a numpy.random.Generator.* got None",
     ),
     "sample_batch: a long direction": (
         lambda: sample_batch(S, 3, 2 * BETA, RNG),

@@ -237,7 +237,7 @@ def wait_for(condition, seconds=120):
 def test_killed_in_the_middle_of_a_task(tmp_path, spec, undisturbed, options):
     for count in (2, 9):
         process = start(tmp_path, *options)
-        wait_for(lambda: len(lines(tmp_path / "out")) >= count)
+        wait_for(lambda least=count: len(lines(tmp_path / "out")) >= least)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         assert not (tmp_path / "out" / "spec.json").exists()
