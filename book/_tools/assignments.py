@@ -9,7 +9,7 @@ from them, in _build/assignments/ (or _build/assignments-<hash of the seed>/):
     student/       what students get: solutions and hidden tests stripped
     solutions/     everything, to read
     one-gradient-step-assignments.zip   the student versions, for a learning platform
-    course/        a folder for nbgrader: source, release, gradebook, settings; variant.txt says what was drawn
+    course/        a folder for nbgrader: source, release, gradebook, settings; variant.txt: what was drawn
 
 A line that ends in `# variant: 1, 2, 3` takes one of these values in a variant; `# variant: any` takes any
 whole number. The draw depends on the seed, the assignment and the line, so that the same seed gives the same

@@ -106,7 +106,8 @@ def examine(
                 if label in answers:
                     task.append(label)
                 elif label in given:
-                    exec(plain(given[label].source), space)
+                    with contextlib.redirect_stdout(None):
+                        exec(plain(given[label].source), space)
     except Dead as ended:
         cell.outputs = [reports.output({"text": str(ended)})]
         return f"{ended}, in {label or 'a cell of the student'}"
@@ -162,7 +163,7 @@ class Sheet:
                 label for label, full in self.full.items() if label in found and not found[label].right(full)
             ]
             if not ended and len(fails) > 1:
-                examine(nbformat.from_dict(notebook), self.source, until, better, self.full)
+                ended = examine(nbformat.from_dict(notebook), self.source, until, better, self.full)
             result.status = MANUAL if ended else GRADED
         except Exception as error:  # whatever a file may hold
             ended = f"not readable: {error}"[:300]
@@ -245,7 +246,7 @@ def work(sheet: Sheet, result: Result, paths: list[Path], seconds: float) -> Non
 
 
 def grade(
-    course: Path, assignment: str, submissions: Path, jobs: int = 2, seconds: float = 180, quiet: bool = False
+    course: Path, assignment: str, submissions: Path, jobs: int = 2, seconds: float = 300, quiet: bool = False
 ) -> list[Result]:
     """Grade all submissions; those that have a result already are not run again."""
     sheet = Sheet(course.resolve(), assignment)
@@ -362,7 +363,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--column", help="its column for the points, if its name does not tell")
     parser.add_argument("--jobs", type=int, default=2, help="submissions graded side by side")
-    parser.add_argument("--seconds", type=float, default=180, help="time a submission may take")
+    parser.add_argument("--seconds", type=float, default=300, help="time a submission may take")
     found = parser.parse_args(arguments)
     course, submissions = Path(found.course or "."), Path(found.submissions or "")
     made = sorted(path.name for path in (course / "source").glob("*/"))

@@ -14,7 +14,7 @@ import traceback
 
 import numpy as np
 
-SECONDS = 20  # that a cell or a call may take
+SECONDS, PATIENCE = 20, 60  # of computing, and in all, that a cell or a call may take
 OUTPUT = 200_000  # characters that are kept of what a cell prints
 KINDS = {"f": "<f8", "i": "<i8", "u": "<i8", "b": "|b1", "c": "<c16"}
 
@@ -161,16 +161,19 @@ def main():
     def late(*_):
         raise KeyboardInterrupt(f"stopped: it took more than {SECONDS} seconds")
 
-    signal.signal(signal.SIGALRM, late)
+    for kind in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(kind, late)
     peer = Peer(lines.readline, write)
     notebook = Notebook(peer)
     for line in lines:
-        signal.alarm(SECONDS)
+        signal.alarm(PATIENCE)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         try:
             peer.answer(json.loads(line), notebook)
         except KeyboardInterrupt:  # between two steps of our own
             write(json.dumps({"error": "stopped: it took too long"}))
         signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 if __name__ == "__main__":

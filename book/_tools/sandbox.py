@@ -65,7 +65,7 @@ class Kernel(kernel.Peer):
         super().__init__(self.take, self.put)
 
     def put(self, line: str) -> None:
-        self.patience = min(self.until, time.monotonic() + 1.5 * kernel.SECONDS)
+        self.patience = min(self.until, time.monotonic() + kernel.PATIENCE + 10)
         try:
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()

@@ -32,7 +32,7 @@ def test_numbers():
     u, v = (x / np.linalg.norm(x) for x in rng.standard_normal((2, 1000)))
     W = rng.standard_normal((1000, 1000)) / np.sqrt(1000) + strength * np.outer(u, v)
     assert np.linalg.norm(W, 2) == pytest.approx(2.66, abs=0.05)
-    assert 3 / (1 / 0.81 - 1) == pytest.approx(12.8, abs=0.05)
+    assert pytest.approx(12.8, abs=0.05) == 3 / (1 / 0.81 - 1)
 
 
 def test_no_page_shows_it():
