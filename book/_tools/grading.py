@@ -19,6 +19,7 @@ better of the two counts. A batch that was killed goes on where it stopped.
 
 import argparse
 import ast
+import contextlib
 import ctypes
 import hashlib
 import json
