@@ -15,7 +15,7 @@ sys.path.append(str(ROOT / "book" / "_ext"))
 
 from onestep_book import predict  # noqa: E402
 
-# The book's own style and script, and formulas that are set when they come near the window.
+# The book's own style and script.
 CONFIG = f"""\
 title: Small
 only_build_toc_files: true
@@ -23,8 +23,6 @@ sphinx:
   extra_extensions: [sphinx.ext.autodoc]
   local_extensions: {{onestep_book: {str(ROOT / "book" / "_ext")!r}}}
   config:
-    mathjax_path: vendor/mathjax/tex-chtml.js
-    mathjax3_config: {{loader: {{load: [ui/lazy]}}}}
     html_static_path: [{str(ROOT / "book" / "_static")!r}]
     html_css_files: [onestep.css]
     html_js_files: [[onestep.js, {{defer: defer}}]]
@@ -87,7 +85,7 @@ def built(tmp_path_factory) -> Path:
     (root / "_toc.yml").write_text(TOC, "utf-8")
     (root / "book" / "intro.md").write_text(PAGE, "utf-8")
     code = "import sys; from pathlib import Path; from book._tools import build; "
-    code += "sys.exit(build.main([], Path(sys.argv[1])))"
+    code += "sys.exit(build.main(Path(sys.argv[1])))"
     reply = subprocess.run(
         [sys.executable, "-c", code, str(root)], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -114,8 +112,6 @@ def show(browser, built):
         page = context.new_page()
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.goto(built.as_uri())
-        if scripts:
-            page.evaluate("() => MathJax.startup.promise")
         return page
 
     yield open_it

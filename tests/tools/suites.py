@@ -47,7 +47,6 @@ SUITES = {
         "chapters": (
             *NBVAL,
             "book",
-            "--ignore=book/notebooks",
             "--ignore=book/assignments",
             "--ignore=book/coursework",
             "-n",
