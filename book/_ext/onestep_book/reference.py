@@ -32,6 +32,7 @@ MARKUP = re.compile(
 )
 SPECIAL = re.compile(r"(?<!\\)(\||\*|(?<=\w)_(?![\w]))")
 NAME = re.compile(r"`([A-Za-z_][\w.]*)`")
+TABLE = ".. rubric:: Functions"
 UNTOUCHED = re.compile(r"^(\s*)(\.\. (?:math|code-block)::|.*::$)")
 
 
@@ -74,7 +75,11 @@ def modules(folder: str) -> list[str]:
 
 def escape_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     if what == "module":
-        lines[:] = headings_to_rubrics(lines)
+        text = headings_to_rubrics(lines)
+        # The list of the module's functions, which follow on the page.
+        start = text.index(TABLE) if TABLE in text else len(text)
+        end = next((k for k, line in enumerate(text) if k > start and line.startswith(".. rubric")), len(text))
+        lines[:] = text[:start] + text[end:]
     lines[:] = escape(lines, inspect.getmodule(obj))
 
 
