@@ -34,6 +34,9 @@ def hide_links_to_the_placeholder(app: Sphinx, config: Config) -> None:
     if is_placeholder(options.get("repository_url", "")):
         options["use_repository_button"] = options["use_issues_button"] = False
         options["launch_buttons"] = {}
+    else:  # cards on other sites need whole addresses
+        owner, name = urlsplit(options["repository_url"]).path.strip("/").split("/")
+        config.ogp_site_url = f"https://{owner.lower()}.github.io/{name}/"
 
 
 def binder_link(options: dict[str, Any], source: str) -> str:
