@@ -23,7 +23,6 @@ title: Small
 only_build_toc_files: true
 execute: {{execute_notebooks: cache}}
 sphinx:
-  extra_extensions: [sphinx.ext.autodoc]
   local_extensions: {{onestep_book: {str(ROOT / "book" / "_ext")!r}}}
 """
 TOC = "format: jb-book\nroot: book/intro\nchapters: [{file: book/01-a}, {file: book/more}]\n"

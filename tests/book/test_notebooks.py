@@ -267,9 +267,8 @@ def small(tmp_path_factory) -> Path:
     """The folder of the notebooks made from a chapter of a few cells."""
     root = tmp_path_factory.mktemp("small")
     (root / "book").mkdir()
-    extra = "[sphinx.ext.autodoc, sphinx_exercise]"
-    config = CONFIG.replace("[sphinx.ext.autodoc]", extra) + "    numfig: true\n    math_numfig: true\n"
-    (root / "_config.yml").write_text(f"bibtex_bibfiles: [book/references.bib]\n{config}", "utf-8")
+    config = CONFIG + "    numfig: true\n    math_numfig: true\n"
+    (root / "_config.yml").write_text(config, "utf-8")
     toc = "format: jb-book\nroot: book/intro\nparts:\n  - numbered: 1\n    chapters: [{file: book/01-a}]\n"
     (root / "_toc.yml").write_text(toc + "  - chapters: [{file: book/more}]\n", "utf-8")
     (root / "book" / "intro.md").write_text("# Intro\n\nWords.\n", "utf-8")

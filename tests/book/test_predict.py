@@ -7,6 +7,7 @@ from pathlib import Path
 
 import axe_playwright_python
 import pytest
+import yaml
 from browser import chromium
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,14 +16,18 @@ sys.path.append(str(ROOT / "book" / "_ext"))
 
 from onestep_book import predict  # noqa: E402
 
-# The book's own style and script.
+SETTINGS = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+EXTENSIONS = SETTINGS["sphinx"]["config"]["extensions"]
+# The book's own extensions, style and script.
 CONFIG = f"""\
 title: Small
+bibtex_bibfiles: [book/references.bib]
 only_build_toc_files: true
 sphinx:
-  extra_extensions: [sphinx.ext.autodoc]
   local_extensions: {{onestep_book: {str(ROOT / "book" / "_ext")!r}}}
   config:
+    extensions: [{", ".join(EXTENSIONS)}]
+    nb_ipywidgets_js: {{}}
     html_static_path: [{str(ROOT / "book" / "_static")!r}]
     html_css_files: [onestep.css]
     html_js_files: [[onestep.js, {{defer: defer}}]]
@@ -83,6 +88,7 @@ def built(tmp_path_factory) -> Path:
     (root / "book").mkdir()
     (root / "_config.yml").write_text(CONFIG, "utf-8")
     (root / "_toc.yml").write_text(TOC, "utf-8")
+    (root / "book" / "references.bib").touch()
     (root / "book" / "intro.md").write_text(PAGE, "utf-8")
     code = "import sys; from pathlib import Path; from book._tools import build; "
     code += "sys.exit(build.main(Path(sys.argv[1])))"

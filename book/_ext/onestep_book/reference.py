@@ -78,7 +78,9 @@ def escape_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, 
         text = headings_to_rubrics(lines)
         # The list of the module's functions, which follow on the page.
         start = text.index(TABLE) if TABLE in text else len(text)
-        end = next((k for k, line in enumerate(text) if k > start and line.startswith(".. rubric")), len(text))
+        end = next(
+            (k for k, line in enumerate(text) if k > start and line.startswith(".. rubric")), len(text)
+        )
         lines[:] = text[:start] + text[end:]
     lines[:] = escape(lines, inspect.getmodule(obj))
 
