@@ -43,10 +43,10 @@ MISSPELLED = {
 }
 # Public modules that state no formula of the theory.
 NO_THEORY = {
-    "batches", "convergence", "costs", "drawings", "explorer", "feature_maps", "initialisation",
+    "batches", "convergence", "costs", "drawings", "explorer", "initialisation",
     "inputs", "kernel", "look", "repeats",
     "formulas", "laboratory", "network", "plotting", "portraits", "schedules", "series", "settings",
-    "signature", "simulation", "sliders", "svg", "sweeps", "trial",
+    "signature", "simulation", "sliders", "svg", "sweep", "trial",
     # Parts of `losses`, whose deviations are theirs.
     "inner_average", "mean_part", "model", "second_moments",
 }  # fmt: skip
