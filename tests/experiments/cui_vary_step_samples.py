@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from onestep_lib import Setting, giant_step, simulate
-from onestep_lib.conventions import PaperProblem, setting_from
 from onestep_lib.experiment import measured_spike
 from onestep_lib.experiment.simulation import Draws
 from onestep_lib.large_step import spike_map
@@ -20,10 +19,12 @@ COLUMNS = ("alpha_0", "gamma", "simulated", "its error", "test", "simulated", "i
 
 
 def setting(alpha_0: float, d: int, rate: float = 1.5) -> Setting:
-    """alpha = 2, beta = 1.5 and a step of `rate` times p, in the paper's numbers."""
-    ratios = {"alpha": 2.0, "beta": 1.5, "alpha_0": alpha_0}
-    problem = PaperProblem("cui", ratios, penalty=0.1, step=rate * 1.5 * d)
-    return setting_from(problem, d, target="sin", noise=0.1, readout="signs")
+    """alpha = n/d = 2, beta = N/d = 1.5, the paper's penalty 0.1 and its step `rate` times N."""
+    n, N = 2 * d, round(1.5 * d)
+    return Setting(
+        n=n, d=d, N=N, n_0=round(alpha_0 * d), ridge=0.1 * N / n, step=rate * np.sqrt(N), rows="spherical",
+        output="scaled", target="sin", noise=0.1, readout="signs",
+    )  # fmt: skip
 
 
 def gammas(s: Setting, rng: np.random.Generator, repeats: int) -> np.ndarray:
