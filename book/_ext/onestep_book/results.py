@@ -1,0 +1,66 @@
+"""The page of results, made from `book/results.yml`: each result a section, numbered in the table's order.
+
+What a field holds stands at the head of the table. `res-<id>` in its text becomes a link with the result's
+number, and a deviation is read from `tests/DEVIATIONS.md`.
+"""
+
+import re
+from pathlib import Path
+
+import yaml
+from sphinx.application import Sphinx
+
+PAGE = "book/results"
+STATUS = {"theorem": "Theorem", "derived": "Derived", "observed": "Observed"}
+
+
+def connect(app: Sphinx) -> None:
+    app.connect("source-read", write)
+
+
+def write(app: Sphinx, docname: str, source: list[str]) -> None:
+    if docname == PAGE:
+        root = Path(app.srcdir)
+        app.env.note_dependency(str(root / "book/results.yml"))
+        app.env.note_dependency(str(root / "tests/DEVIATIONS.md"))
+        source[0] += page(groups(root), deviations(root))
+
+
+def groups(root: Path) -> dict[str, list[dict]]:
+    return yaml.safe_load((root / "book/results.yml").read_text("utf-8"))
+
+
+def deviations(root: Path) -> dict[str, str]:
+    """What `tests/DEVIATIONS.md` says of "function: route", the function without its module."""
+    row = re.compile(r"^\| `(?:\w+\.)+(\w+)` \| (.+?) \| ([^|]+) \| ([^|]+) \|(?: ([^|]+) \|)?$", re.MULTILINE)
+    found = {}
+    for name, route, first, second, third in row.findall((root / "tests/DEVIATIONS.md").read_text("utf-8")):
+        says = f"rms z {second}, at most {third} of {first}" if third else f"at most {first}"
+        found[f"{name}: {route}"] = " ".join(says.split())
+    return found
+
+
+def page(table: dict[str, list[dict]], off: dict[str, str]) -> str:
+    numbers = {row["id"]: k for k, row in enumerate((r for rows in table.values() for r in rows), 1)}
+    text = "".join(
+        f"\n## {group}\n" + "".join(section(row, numbers[row["id"]], off) for row in rows)
+        for group, rows in table.items()
+    )
+    return re.sub(r"(?<![(<])\bres-([a-z-]+)", lambda m: f"{{ref}}`{numbers[m[1]]} <res-{m[1]}>`", text)
+
+
+def section(row: dict, number: int, off: dict[str, str]) -> str:
+    where = [f"{{eq}}`{label}`" for label in row.get("equation", ())]
+    where += [f"{{py:obj}}`~onestep_lib.{name}`" for name in row["function"]]
+    where += [f"`{test}`" for test in row["test"]]
+    parts = [
+        f"(res-{row['id']})=\n### {number}. {row['title']}",
+        f"**{STATUS[row['status']]}**: {row['known']}.",
+        f"**Needs**: {row['needs']}",
+        row["says"],
+        row.get("beyond", ""),
+        f"In the sources: {row['source']}." if "source" in row else "",
+        " · ".join(where),
+        "\n".join(f"* {key}: {off[key]}" for key in row.get("deviation", ())),
+    ]
+    return "\n" + "\n\n".join(part.strip() for part in parts if part) + "\n"
