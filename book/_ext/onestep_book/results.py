@@ -5,13 +5,15 @@ number, and a deviation is read from `tests/DEVIATIONS.md`.
 """
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import yaml
 from sphinx.application import Sphinx
 
-PAGE = "book/results"
-STATUS = {"theorem": "Theorem", "derived": "Derived", "observed": "Observed"}
+DEVIATION = re.compile(
+    r"^\| `(?:\w+\.)+(\w+)` \| (.+?) \| ([^|]+) \| ([^|]+) \|(?: ([^|]+) \|)?$", re.MULTILINE
+)
 
 
 def connect(app: Sphinx) -> None:
@@ -19,10 +21,10 @@ def connect(app: Sphinx) -> None:
 
 
 def write(app: Sphinx, docname: str, source: list[str]) -> None:
-    if docname == PAGE:
+    if docname == "book/results":
         root = Path(app.srcdir)
-        app.env.note_dependency(str(root / "book/results.yml"))
-        app.env.note_dependency(str(root / "tests/DEVIATIONS.md"))
+        for file in ("book/results.yml", "tests/DEVIATIONS.md"):
+            app.env.note_dependency(str(root / file))
         source[0] += page(groups(root), deviations(root))
 
 
@@ -31,13 +33,12 @@ def groups(root: Path) -> dict[str, list[dict]]:
 
 
 def deviations(root: Path) -> dict[str, str]:
-    """What `tests/DEVIATIONS.md` says of "function: route", the function without its module."""
-    row = re.compile(r"^\| `(?:\w+\.)+(\w+)` \| (.+?) \| ([^|]+) \| ([^|]+) \|(?: ([^|]+) \|)?$", re.MULTILINE)
-    found = {}
-    for name, route, first, second, third in row.findall((root / "tests/DEVIATIONS.md").read_text("utf-8")):
-        says = f"rms z {second}, at most {third} of {first}" if third else f"at most {first}"
-        found[f"{name}: {route}"] = " ".join(says.split())
-    return found
+    """What is said of "function: route", the function without its module."""
+    rows = DEVIATION.findall((root / "tests/DEVIATIONS.md").read_text("utf-8"))
+    return {
+        f"{name}: {route}": f"rms z {b.strip()}, at most {c} of {a}" if c else f"at most {a.strip()}"
+        for name, route, a, b, c in rows
+    }
 
 
 def page(table: dict[str, list[dict]], off: dict[str, str]) -> str:
@@ -51,11 +52,10 @@ def page(table: dict[str, list[dict]], off: dict[str, str]) -> str:
 
 def section(row: dict, number: int, off: dict[str, str]) -> str:
     where = [f"{{eq}}`{label}`" for label in row.get("equation", ())]
-    where += [f"{{py:obj}}`~onestep_lib.{name}`" for name in row["function"]]
-    where += [f"`{test}`" for test in row["test"]]
+    where += [*map(link, row["function"]), *(f"`{test}`" for test in row["test"])]
     parts = [
         f"(res-{row['id']})=\n### {number}. {row['title']}",
-        f"**{STATUS[row['status']]}**: {row['known']}.",
+        f"**{row['status'].capitalize()}**: {row['known']}.",
         f"**Needs**: {row['needs']}",
         row["says"],
         row.get("beyond", ""),
@@ -64,3 +64,10 @@ def section(row: dict, number: int, off: dict[str, str]) -> str:
         "\n".join(f"* {key}: {off[key]}" for key in row.get("deviation", ())),
     ]
     return "\n" + "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def link(name: str) -> str:
+    """A function's name, which leads to its page if it is public."""
+    module, _, function = name.rpartition(".")
+    public = getattr(import_module(f"onestep_lib.{module}"), "__all__", ())
+    return f"{{py:obj}}`~onestep_lib.{name}`" if function in public else f"`{name}`"
