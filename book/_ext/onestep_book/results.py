@@ -58,6 +58,7 @@ def section(row: dict, number: int, off: dict[str, str]) -> str:
         f"**{row['status'].capitalize()}**: {row['known']}.",
         f"**Needs**: {row['needs']}",
         row["says"],
+        f":::{{dropdown}} Proof\n{row['proof'].strip()}\n:::" if "proof" in row else "",
         row.get("beyond", ""),
         f"In the sources: {row['source']}." if "source" in row else "",
         " · ".join(where),
