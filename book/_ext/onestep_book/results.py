@@ -47,7 +47,8 @@ def page(table: dict[str, list[dict]], off: dict[str, str]) -> str:
         f"\n## {group}\n" + "".join(section(row, numbers[row["id"]], off) for row in rows)
         for group, rows in table.items()
     )
-    return re.sub(r"(?<![(<])\bres-([a-z-]+)", lambda m: f"{{ref}}`result {numbers[m[1]]} <res-{m[1]}>`", text)
+    links = {key: f"{{ref}}`result {number} <res-{key}>`" for key, number in numbers.items()}
+    return re.sub(r"(?<![(<])\bres-([a-z-]+)", lambda found: links[found[1]], text)
 
 
 def section(row: dict, number: int, off: dict[str, str]) -> str:
