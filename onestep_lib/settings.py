@@ -226,7 +226,7 @@ class Setting:
         n_0: int | None = None,
     ) -> None:
         given = _rows(rows, (check_count("N", N), check_count("d", d)))
-        fields = {
+        fields: dict[str, Any] = {
             "n": check_count("n", n),
             "d": check_count("d", d),
             "N": check_count("N", N),

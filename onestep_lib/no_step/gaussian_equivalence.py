@@ -26,6 +26,7 @@ random_features    the losses of a Setting
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +85,7 @@ class Traces:
     mu: np.ndarray
 
 
-def checked(positive: dict[str, ArrayLike], nonnegative: dict[str, ArrayLike]) -> list[np.ndarray]:
+def checked(positive: Mapping[str, ArrayLike], nonnegative: Mapping[str, ArrayLike]) -> list[np.ndarray]:
     """The parameters of a formula by name, of one shape, or raise."""
     arrays = {name: check_positive(name, value) for name, value in positive.items()}
     arrays |= {name: check_nonnegative(name, value) for name, value in nonnegative.items()}
