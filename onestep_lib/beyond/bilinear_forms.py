@@ -51,10 +51,12 @@ bilinear_form   limit of one form
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from onestep_lib._checks import check_choice, check_count, shown
-from onestep_lib._values import by_value, plain
+from onestep_lib._values import plain
 from onestep_lib.hermite import hermite_to_monomial
 from onestep_lib.no_step.gaussian_equivalence import Traces, resolvent_traces
 from onestep_lib.settings import Setting
@@ -79,7 +81,7 @@ FORM_VECTORS = ("direction", "gradient", "target", "readout")
 _HIGHEST = 100
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class _Vector:
     """Coordinates: of a sample vector in the h_q, q = 0, 1, ...; of neurons in 1, z, ... made orthonormal."""
 
@@ -100,7 +102,7 @@ def _vector(name: str, value: tuple[str, int], setting: Setting, spike: Spike) -
     return _Vector("target" if kind == "target" else "direction", powers @ power_basis(order))
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class _Constants:
     """The forms of 1 and of the neurons' mean, where F_0 has constant parts."""
 

@@ -19,11 +19,13 @@ validation_losses   both limits at every step size and penalty
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from onestep_lib._checks import check_flag, check_instance
 from onestep_lib._threads import one_thread
-from onestep_lib._values import by_value, plain
+from onestep_lib._values import plain
 from onestep_lib.large_step.one_curve import stepped_vocabulary
 from onestep_lib.settings import Setting
 from onestep_lib.spiked_features.losses import solve_spiked
@@ -36,7 +38,7 @@ __all__ = [
 _TOLERANCE = 1e-8
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Validation:
     """The limits of two estimates of the test loss; each of the shape of the setting's losses.
 

@@ -66,14 +66,13 @@ scaled_output_shift   what a scaled output changes in the losses, against a cent
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
 
 from onestep_lib._checks import check_choice, check_count, check_number, shown
 from onestep_lib._threads import one_thread
-from onestep_lib._values import by_value
 from onestep_lib.beyond.scatter import loss_scatter
 from onestep_lib.large_step.giant import giant_step
 from onestep_lib.large_step.stepped_model import readout_groups, require_stepped, stepped_features
@@ -97,7 +96,7 @@ _REACH = 0.5
 _SMALLEST = 1e-9
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class PredictedLosses:
     """The losses of one network of finite size.
 

@@ -52,6 +52,7 @@ shared_error   the mean product of the errors of two fits that share some of the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -66,7 +67,6 @@ from onestep_lib._checks import (
     shown,
 )
 from onestep_lib._threads import one_thread
-from onestep_lib._values import by_value
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.quadrature import gauss_legendre
@@ -91,7 +91,7 @@ _FRACTIONS = 6
 _LABEL_NODES = 60
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class LossScatter:
     """Variances of the losses of single draws, to leading order.
 
@@ -202,7 +202,7 @@ def _problem(model: SpikedModel, n: int, d: int, N: int, ridge: float) -> Proble
     return Problem.of(model, n, d, N, check_number("ridge", ridge, check_positive))
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Fit:
     """A fit with a source: its fixed point (c, Lambda, D, J), and its mean part."""
 
@@ -217,7 +217,7 @@ class Fit:
     pull: np.ndarray
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Problem:
     """One point of a model whose bulk is isotropic."""
 
@@ -312,7 +312,7 @@ class Problem:
         return turn(found.x)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Pair:
     """Two fits: the moments of E and their forces, which are linear in (Q, N), and the sources."""
 
@@ -347,7 +347,7 @@ class Pair:
         return Overlap(self.fixed + y @ self.moments, turn(y, 1.0)[1], y[G * G :])
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Overlap:
     """Two fits: E on the grid, T_g and N_g."""
 

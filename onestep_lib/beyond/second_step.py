@@ -56,13 +56,13 @@ second_gradient   the limits of <h_k, beta_*>, <h_k, b> and |h_k|^2
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 
 from onestep_lib._checks import check_choice, check_count, check_instance
-from onestep_lib._values import by_value
 from onestep_lib.activations import Activation, Target
 from onestep_lib.hermite import hermite
 from onestep_lib.schedules import BATCHES
@@ -83,7 +83,7 @@ _REACH = 7.0
 _BLOCK = 128
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class SecondGradient:
     r"""The part :math:`h_k` of a second gradient in the limit.
 

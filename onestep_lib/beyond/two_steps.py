@@ -67,6 +67,7 @@ two_step_spectrum   edge, outliers and their overlaps
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -74,7 +75,6 @@ from scipy.optimize import brentq
 from scipy.special import chdtri
 
 from onestep_lib._checks import check_choice, check_nonnegative, check_number, check_vector, shown
-from onestep_lib._values import by_value
 from onestep_lib.activations import Activation
 from onestep_lib.beyond.second_step import _checked, _gauss, _spaced
 from onestep_lib.convergence import ConvergenceError
@@ -108,7 +108,7 @@ _NEAR, _TRIES = 1e-2, 12
 State = tuple[np.ndarray, np.ndarray]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class TwoStepSpectrum:
     """The singular values of the weights after two steps that stand out of the bulk, the largest first.
 
@@ -331,7 +331,7 @@ def _squares(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     return np.sum((rows @ matrix) * rows, axis=1)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class _Samples:
     """Nodes of the samples: <beta_*, x>, <b, x> across it without and (`returned`) with the own label, y."""
 
@@ -342,7 +342,7 @@ class _Samples:
     weights: np.ndarray
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class _Neurons:
     """Nodes of zeta > 0, and the weights of samples there: arrays (nodes, samples), or (nodes, blocks).
 
@@ -440,7 +440,7 @@ def _zeta_nodes(readout: ArrayLike | None, N: int) -> tuple[np.ndarray, np.ndarr
     return np.sqrt(np.maximum(nodes, 0)), turned[0] ** 2
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class _Means:
     """Averages over u and xi of sigma(z), sigma'(z), its products with u, xi and e, and its square."""
 

@@ -24,7 +24,7 @@ from onestep_lib.experiment.feature_maps import FeatureMap, require_covered
 from onestep_lib.experiment.network import Network, feature_matrix, initial_network
 from onestep_lib.experiment.ridge import RidgePath, ridge_path, streamed_ridge_path
 from onestep_lib.experiment.steps import gradient_steps, scheduled_steps, take_steps
-from onestep_lib.experiment.surrogates import FEATURE_MAPS
+from onestep_lib.experiment.surrogates import FEATURE_MAPS, network_features
 from onestep_lib.schedules import Schedule
 from onestep_lib.settings import Losses, Setting
 
@@ -92,8 +92,9 @@ def simulate(
     progress = check_flag("progress", progress)
     repeats, jobs = check_count("repeats", repeats, minimum=2), check_count("jobs", jobs)
     chosen = _chosen(feature_map, setting)
-    size = max(2000, 2 * setting.n) if test_size is None else check_count("test_size", test_size)
-    tasks = (delayed(_repeat)(setting, child, chosen, size) for child in rng.spawn(repeats))
+    if test_size is not None:
+        check_count("test_size", test_size)
+    tasks = (delayed(one_repeat)(setting, child, chosen, test_size) for child in rng.spawn(repeats))
     results = Parallel(n_jobs=jobs, return_as="generator")(tasks)
     bar = tqdm(results, total=repeats, desc="simulate", unit="repeat", disable=not progress)
     return Losses.from_draws(np.stack(list(bar)))
@@ -248,12 +249,16 @@ class Draws:
 
 
 @one_thread()
-def _repeat(
-    setting: Setting, rng: np.random.Generator, feature_map: FeatureMap, test_size: int
+def one_repeat(
+    setting: Setting,
+    rng: np.random.Generator,
+    feature_map: FeatureMap = network_features,
+    test_size: int | None = None,
 ) -> np.ndarray:
     """Return train, test and objective of one repeat, shape (3,) + setting.shape."""
     streams = Draws(setting, rng)
-    losses = [_losses(streams, network, feature_map, test_size) for network in streams.networks()]
+    size = max(2000, 2 * setting.n) if test_size is None else test_size
+    losses = [_losses(streams, network, feature_map, size) for network in streams.networks()]
     return np.stack(losses, axis=1).reshape(3, *setting.shape)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -12,7 +13,6 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from onestep_lib._checks import check_callable, check_items, check_text, shown
-from onestep_lib._values import by_value
 from onestep_lib.figures.plotting import picture as as_picture
 from onestep_lib.figures.sliders import Slider, value_text
 
@@ -24,7 +24,7 @@ Picture = Any
 """A matplotlib figure, or anything with `_repr_html_`."""
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class StillFigure:
     """HTML of a picture where no simulation can be run."""
 
@@ -86,7 +86,7 @@ def live(
     if static is not None and not isinstance(static, Figure) and not hasattr(static, "_repr_html_"):
         raise TypeError(f"static must be a matplotlib figure or an object with HTML, got {shown(static)}")
     first = _picture_html(last, alt, sliders, values)
-    if not _has_kernel():
+    if not has_kernel():
         return StillFigure(_still_html(first, sliders, values), f"{alt} ({_values_text(sliders, values)})")
     return _widget(run, sliders, alt, first)
 
@@ -139,7 +139,7 @@ def _still_html(first: str, sliders: Sequence[Slider], values: dict) -> str:
     )
 
 
-def _has_kernel() -> bool:
+def has_kernel() -> bool:
     if os.environ.get("ONESTEP_STATIC") == "1":
         return False
     try:

@@ -27,6 +27,7 @@ squared_covariance   bulk data of the covariances (I+e_gH)/d, each normalised to
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -41,7 +42,7 @@ from onestep_lib._checks import (
     check_vector,
     shown,
 )
-from onestep_lib._values import by_value, read_only
+from onestep_lib._values import read_only
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.quadrature import gaussian_quadrature
@@ -69,7 +70,7 @@ _SMALLEST = 1e-10
 _SEEN = 1e-18
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class SquaredResolvents:
     r"""Resolvents of H at points x > 0, with their derivatives in x.
 

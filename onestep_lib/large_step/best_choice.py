@@ -20,12 +20,13 @@ best_stepped_ridge  the best penalty at each step size
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from onestep_lib._checks import check_callable, check_instance
-from onestep_lib._values import by_value, plain
+from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.large_step.one_curve import one_step
 from onestep_lib.settings import Losses, Setting
@@ -44,7 +45,7 @@ _ROUNDING = 1e-7
 _WIDTH = 1e-4
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Best:
     """A best choice and what it gives; arrays along the other choice.
 

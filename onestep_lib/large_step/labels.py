@@ -2,16 +2,17 @@ r"""The joint law of a label y and the projection :math:`\zeta=\langle\beta_*,x\
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.special import ndtr
 
 from onestep_lib._checks import check_instance, check_nonnegative, check_number
-from onestep_lib._values import by_value
 from onestep_lib.activations import Target
 from onestep_lib.quadrature import gaussian_quadrature
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class LabelLaw:
     """The joint law of the label y and the projection zeta = <beta_*, x>, in panels of y.
 

@@ -40,20 +40,21 @@ is a quadratic form in w that largely cancels the tilt by H-hat.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_instance, check_matrix, check_real, check_vector
-from onestep_lib._values import by_value, read_only
+from onestep_lib._values import read_only
 from onestep_lib.activations import Activation, Target
 from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import label_moments
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class RowLengths:
     r"""Moments of the three parts of a row's squared length, :math:`q=(|w|^2,2w\cdot g,|g|^2)`.
 

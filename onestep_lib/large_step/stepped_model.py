@@ -43,7 +43,7 @@ is_odd             whether the signs of the readout make no difference
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 import numpy as np
@@ -59,7 +59,6 @@ from onestep_lib._checks import (
     shown,
 )
 from onestep_lib._threads import one_thread
-from onestep_lib._values import by_value
 from onestep_lib.activations import Activation
 from onestep_lib.initialisation import Vocabulary
 from onestep_lib.large_step.batch_signed import signed_covariance
@@ -83,7 +82,7 @@ _SIGNS = np.array([1.0, -1.0])
 _NARROW = 1e-12
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class SpikeMap:
     r"""What a giant step makes of the rows.
 

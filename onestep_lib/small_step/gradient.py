@@ -58,14 +58,14 @@ direction_floor         the loss left when the non-linear part is seen through t
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import factorial
 
 from onestep_lib._checks import check_instance, check_nonnegative, check_number, check_positive, shown
-from onestep_lib._values import by_value, plain
+from onestep_lib._values import plain
 from onestep_lib.activations import Activation, Target
 from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.settings import Setting
@@ -87,7 +87,7 @@ __all__ = [
 _SEEN_DEGREES = 12
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Spike:
     """The direction b of a gradient in two numbers, and the rest of the gradient in one.
 
@@ -126,7 +126,7 @@ def check_widening(value: float) -> float:
     return widening
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class LabelMoments:
     r"""Averages of the labels :math:`y=\sigma_*(\zeta)+` noise, alone and with :math:`\zeta\sim N(0,1)`.
 
@@ -200,7 +200,7 @@ def _label_moments(target: Target | TwoIndexTarget, noise: float) -> LabelMoment
     )
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Gradient:
     r"""The numbers of a gradient in the limit: all of a step but its size.
 
@@ -341,7 +341,7 @@ def exact_spike(setting: Setting) -> Spike:
     return replace(spike, widening=gradient_of(setting).widening)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class SecondDirection:
     """The direction b_2 of a second step on the first one's batch, as shares of b; arrays like the steps.
 

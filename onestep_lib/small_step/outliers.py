@@ -16,11 +16,12 @@ The resolvent there is that of :mod:`onestep_lib.no_step.edges`, of the batch of
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.optimize import brentq
 
 from onestep_lib._checks import check_flag, check_instance, shown
-from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.edges import outer_traces
 from onestep_lib.settings import Setting
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Outliers:
     """Eigenvalues of F F^T/n outside the bulk, the largest first.
 

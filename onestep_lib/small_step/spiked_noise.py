@@ -25,11 +25,13 @@ Benaych-Georges and Nadakuditi 2012, for rectangular matrices).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_complex, check_nonnegative, check_number, check_positive, shown
-from onestep_lib._values import by_value, plain
+from onestep_lib._values import plain
 
 __all__ = [
     "noise_resolvents",
@@ -40,7 +42,7 @@ __all__ = [
 _ROUNDING = 1e-15
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class OneSpike:
     """The largest singular value of noise with one spike; arrays of the shape of the strengths.
 

@@ -54,11 +54,13 @@ first_stairs       closed forms of the gains for l = 1, 2
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.special import factorial
 
 from onestep_lib._checks import check_count, shown
-from onestep_lib._values import by_value, plain
+from onestep_lib._values import plain
 from onestep_lib.hermite import MAX_ORDER
 from onestep_lib.no_step.gaussian_equivalence import Traces, random_features, resolvent_traces
 from onestep_lib.settings import Losses, Setting
@@ -81,7 +83,7 @@ __all__ = [
 ]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Gain:
     """What spikes gain over random features; each of the shape of the setting's losses.
 

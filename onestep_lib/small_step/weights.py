@@ -18,10 +18,12 @@ same theorem: along a, W_1 is a row of variance 1 + T among rows of variance 1).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from onestep_lib._checks import check_instance
-from onestep_lib._values import by_value, plain
+from onestep_lib._values import plain
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import gradient_of, gradient_spike
 from onestep_lib.small_step.spiked_noise import outlier_at
@@ -31,7 +33,7 @@ __all__ = [
 ]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class WeightSpectrum:
     """The largest singular value of the weights and its vectors; arrays of the shape of the steps.
 

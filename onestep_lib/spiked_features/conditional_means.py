@@ -27,6 +27,7 @@ target_means    h_0, h_1, H of a single-index target or of y = Y(kappa, z)
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -42,7 +43,6 @@ from onestep_lib._checks import (
     check_vector,
     shown,
 )
-from onestep_lib._values import by_value
 from onestep_lib.activations import Activation, Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.quadrature import ScalarFunction, evaluate, gauss_legendre
@@ -81,7 +81,7 @@ def _filled(name: str, value: ArrayLike) -> np.ndarray:
     return array
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class FeatureMeans:
     """The four functions of the activation on a grid of kappa, each of shape (G, K), one row a group."""
 
@@ -205,7 +205,7 @@ def _moments(values: np.ndarray, inner: InnerPanels) -> np.ndarray:
     return np.stack([mu0, mu1, m2, inner.total(inner.mass, np.square(rest, out=rest))])
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class _Cells:
     r"""A function f projected on polynomials, cell by cell, as values at the cells' Gauss-Legendre nodes.
 
@@ -298,7 +298,7 @@ def _piece(function: ScalarFunction, edges: np.ndarray) -> float:
     )
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class TargetMeans:
     r"""The functions of the labels on a grid of kappa, each of shape (K,).
 

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
@@ -46,7 +47,6 @@ from onestep_lib._checks import (
     check_vector,
     shown,
 )
-from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.spiked_features.acceleration import anderson
 from onestep_lib.spiked_features.model import GroupTable, difficulty
@@ -64,7 +64,7 @@ _SLACK = 1e-9
 _POLISHES = 3
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class FixedPoint:
     r"""The fixed point, and the linear response around it.
 
@@ -290,7 +290,7 @@ def sweep_fixed_point(
     raise ConvergenceError("spiked_resolvent (sweeps)", error, at)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Sweep:
     """One sweep of the map from (c, V): no derivatives."""
 
@@ -325,7 +325,7 @@ def _sweep(
     return Sweep(next_c, next_V, c, D, Lambda, K)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class _Point:
     """The map and its derivative at one (c, V)."""
 

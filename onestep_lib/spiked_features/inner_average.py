@@ -13,11 +13,11 @@ enough_nodes   the first count of nodes at which the second moment and the respo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.quadrature import ScalarFunction, gauss_legendre
 
@@ -40,7 +40,7 @@ def bends(scale: float) -> list[float]:
     return [*-ends, *ends]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class InnerPanels:
     r"""Panels for averages over :math:`\zeta`, given t: only those that are not empty.
 

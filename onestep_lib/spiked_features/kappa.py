@@ -3,12 +3,13 @@ r"""The grid for averages over the spike coordinate :math:`\kappa\sim N(0,1)`, w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from onestep_lib._checks import check_nonnegative, check_number, check_vector
-from onestep_lib._values import by_value, read_only
+from onestep_lib._values import read_only
 from onestep_lib.quadrature import gauss_legendre
 
 __all__ = [
@@ -21,7 +22,7 @@ PANEL_ORDER = 16
 _HALVE_ABOVE = (1.5, 5.0)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class KappaGrid:
     """Gauss-Legendre panels for averages over kappa ~ N(0, 1).
 

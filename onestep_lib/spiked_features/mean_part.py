@@ -6,10 +6,11 @@ A weighted least-squares problem with the penalty P; the formulas are those of
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from onestep_lib._values import by_value
 from onestep_lib.spiked_features.fixed_point import FixedPoint, Sweep
 from onestep_lib.spiked_features.model import Ratios, SpikedTable
 
@@ -29,7 +30,7 @@ def leverage_lift(table: SpikedTable, ratios: Ratios, sweep: Sweep) -> np.ndarra
     return ratios.inverse_d / ratios.beta * np.sum(solved**2, axis=0)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class MeanPart:
     """The fit: coefficients (3G,), F_0, upsilon and m, the inverse of K_vv, and A^-1 = half^T half."""
 
@@ -60,7 +61,7 @@ def mean_part(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> MeanPart
     return MeanPart(coefficients, coefficients @ table.columns, upsilon, m_hat, m, inverse, half_inverse)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class _MeanPenalty:
     """The penalty matrix of the mean part, the inverse of K_vv, K_vt and K_tt."""
 

@@ -13,7 +13,7 @@ isotropic_covariance   bulk with one bin: covariance I/d for every group
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -30,7 +30,7 @@ from onestep_lib._checks import (
     check_vector,
     shown,
 )
-from onestep_lib._values import by_value, read_only
+from onestep_lib._values import read_only
 from onestep_lib.activations import Activation, Target
 from onestep_lib.spiked_features.conditional_means import (
     FeatureMeans,
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class SpikedModel:
     r"""Spiked random features and their target.
 
@@ -129,7 +129,7 @@ class SpikedModel:
         return read_only(kappa_table(self, kappa_grid([kink / gamma for kink in kinks], width, spike)))
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class SpikedTable:
     r"""A model's functions of :math:`\kappa` on a grid.
 
@@ -180,7 +180,7 @@ def _labels(
     return read_only(target_means(target, kappa, alignment, noise))
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Ratios:
     """alpha = n/d, beta = N/d, the ridge, 1/d (0: infinite d), and the tolerance of the solution.
 
@@ -204,7 +204,7 @@ class Ratios:
         return difficulty(table.features, self.alpha, self.beta, self.penalty, self.leverage)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class BulkCovariance:
     r"""Spectral data of the bulk rows in one orthonormal basis e_k, gathered in B bins.
 
@@ -260,7 +260,7 @@ class Pairs:
         return full
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class GroupTable:
     r"""What stays fixed while alpha, beta and lambda vary.
 

@@ -5,10 +5,11 @@ The linear system and its sources are those of :mod:`onestep_lib.spiked_features
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
 
-from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.spiked_features.fixed_point import FixedPoint
 from onestep_lib.spiked_features.mean_part import MeanPart
@@ -21,7 +22,7 @@ CANCELLED = 16 * np.finfo(float).eps
 _ENVELOPE = 1e-6
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class SpikedSolution:
     r"""One point, with its order parameters.
 
