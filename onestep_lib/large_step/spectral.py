@@ -41,15 +41,14 @@ This is the upper left block of the inverse of a matrix that is *linear* in the 
 :math:`U=(g^{-1}+\phi K)^{-1}` gives the traces,
 :math:`\tau=(g_{11},\,\mathbb E\,yU_{11},\,\mathbb E\,yU_{12}/\sqrt{S_2},\,\mathbb E\,y^2U_{11})`, and
 :math:`g=\begin{pmatrix}\tau_0&\sqrt{S_2}\tau_1\\\sqrt{S_2}\tau_1&S_2\tau_2-1\end{pmatrix}`: four equations at
-each x.
-The bulk of :math:`W_1^\top W_1` ends where :math:`z(x)=x+S_0` has its minimum. An eigenvalue stands where
-:math:`\det\Gamma(\zeta^2)=0` above it, and its vector's squared overlap with :math:`\beta_*` is the residue
+each z. The bulk of :math:`W_1^\top W_1` ends where their real solution does, coming from large z. An eigenvalue
+stands where :math:`\det\Gamma(\zeta^2)=0` above, and its vector's squared overlap with :math:`\beta_*` is the residue
 of :math:`-(g_*)_{11}` in z. No step approximates beyond the limit; the argument is a cavity argument, not a
 proof. Larger than it, along :math:`\hat g`, stands the eigenvalue of the noise spike (of order N).
 
 **Unbounded labels** have no edge in the limit: the largest of n labels grows with n, like log n for
-:math:`He_2`. Averages leave out what n draws do not show, a tail of mass 1/(2n) on each side, and of a
-Gaussian readout the tails of mass 1/(2N).
+:math:`He_2`. What n draws do not show, the labels in a tail of mass 1/(2n) on each side, is
+replaced by the tail's border, and so are the tails of mass 1/(2N) of a Gaussian readout.
 
 :math:`c_2\ne0` is not needed: at steps far above :math:`\sqrt N` the term :math:`e_jH` alone, the spectral
 method with :math:`y^2` for y, has an outlier for an odd activation, too.
@@ -57,10 +56,12 @@ method with :math:`y^2` for y, has an outlier for an odd activation, too.
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.optimize import brentq, fsolve, minimize_scalar
+from dataclasses import dataclass
 
-from onestep_lib._values import by_value, plain
+import numpy as np
+from scipy.optimize import brentq, fsolve
+
+from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.large_step.stepped_model import readout_groups, require_stepped
 from onestep_lib.quadrature import gaussian_quadrature
@@ -71,15 +72,17 @@ __all__ = [
     "even_outlier",
 ]
 
-_NOISE_NODES = 24
-_RATIO = 0.9
-# What the four equations may miss.
-_TOLERANCE = 1e-9
+_NOISE_NODES = 12
+_RATIO = 0.8
+# What the four equations may miss, and how precisely the edge is found.
+_TOLERANCE, _EDGE = 1e-9, 1e-7
+# Nodes with less weight are left out.
+_SMALLEST = 1e-14
 # Steps between which a threshold is looked for, in units of sqrt(N).
-_STEPS = np.geomspace(0.05, 200, 22)
+_STEPS = np.geomspace(0.05, 200, 13)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class EvenOutlier:
     """The outlier of the weights along an even target; arrays of the shape of the steps.
 
@@ -125,24 +128,27 @@ def even_outlier(setting: Setting) -> EvenOutlier:
     >>> found = even_outlier(s)
     >>> print(found.edge.round(2), found.outlier.round(2), found.overlap.round(2))
     """
-    require_stepped(setting)
-    target = setting.single_index()
-    grid = np.linspace(0.05, 6, 120)
-    if not np.allclose(target(grid), target(-grid), rtol=1e-10, atol=1e-12):
-        raise ValueError(f"target must be even, got {target.name!r}")
+    require_even(setting)
     labels = _label_nodes(setting)
     found = [_Bulk(setting, step, labels).outlier() for step in np.atleast_1d(setting.steps)]
     columns = (np.reshape(column, setting.steps.shape) for column in zip(*found, strict=True))
     return EvenOutlier(*map(plain, columns), _step_threshold(setting, labels), _ratio(*labels))
 
 
-def _typical(values: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
-    """Which nodes `count` draws would show: all but a tail of mass 1/(2 count) on each side."""
+def require_even(setting: Setting) -> None:
+    """Raise unless a theory of the stepped network covers the setting and its target is even."""
+    require_stepped(setting)
+    target, grid = setting.single_index(), np.linspace(0.05, 6, 120)
+    if not np.allclose(target(grid), target(-grid), rtol=1e-10, atol=1e-12):
+        raise ValueError(f"target must be even, got {target.name!r}")
+
+
+def _clipped(values: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
+    """Values, those in a tail of mass 1/(2 count) on each side replaced by its border."""
     order = np.argsort(values)
     above = np.cumsum(weights[order])
-    seen = np.empty(values.size, dtype=bool)
-    seen[order] = (above > 0.5 / count) & (above - weights[order] < 1 - 0.5 / count)
-    return seen
+    seen = values[order][(above > 0.5 / count) & (above - weights[order] < 1 - 0.5 / count)]
+    return np.clip(values, seen[0], seen[-1])
 
 
 def _label_nodes(setting: Setting) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -154,16 +160,16 @@ def _label_nodes(setting: Setting) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     points, mass = np.polynomial.hermite_e.hermegauss(_NOISE_NODES if setting.noise else 1)
     y = np.add.outer(target(zeta), setting.noise * points).ravel()
     weights = np.outer(weights, mass / mass.sum()).ravel()
-    seen = _typical(y, weights, setting.step_samples)
-    return y[seen], np.repeat(zeta**2, points.size)[seen], weights[seen] / weights[seen].sum()
+    kept = weights > _SMALLEST
+    y, square, weights = y[kept], np.repeat(zeta**2, points.size)[kept], weights[kept]
+    return _clipped(y, weights, setting.step_samples), square, weights / weights.sum()
 
 
 def _readout_nodes(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
     if setting.readout != "gaussian":
         return readout_groups(setting)
     z, weights = gaussian_quadrature()
-    seen = _typical(z, weights, setting.N)
-    return z[seen], weights[seen] / weights[seen].sum()
+    return _clipped(z, weights, setting.N), weights
 
 
 def _ratio(y: np.ndarray, square: np.ndarray, weights: np.ndarray) -> float:
@@ -194,13 +200,13 @@ def _step_threshold(setting: Setting, labels: tuple[np.ndarray, ...]) -> float:
     low = 0.0
     for high in _STEPS * np.sqrt(setting.N):
         if excess(high) > 0:
-            return high if low == 0 else float(brentq(excess, low, high, rtol=1e-6))
+            return high if low == 0 else float(brentq(excess, low, high, rtol=1e-4))
         low = high
     return np.inf
 
 
 class _Bulk:
-    """The equations of the module at one step size, solved from large x down to the edge."""
+    """The equations of the module at one step size, solved from large z down to the edge."""
 
     def __init__(self, setting: Setting, step: float, labels: tuple[np.ndarray, ...]) -> None:
         gradient = gradient_of(setting)
@@ -211,12 +217,9 @@ class _Bulk:
         self.phi, self.c = gradient.phi, setting.N / setting.d
         self.y, self.square, self.weights = labels
         self.way = self._descend()
-        low, high = self.way[-1][0], self.way[-3][0]
-        lowest = minimize_scalar(lambda x: self.at(x)[0], bounds=(low, high), method="bounded")
-        self.end = float(lowest.x)
 
-    def _dressed(self, tau: np.ndarray, x: float) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """S, the traces of U and the pair Gamma(1), Gamma(zeta^2) at tau; None beyond the edge."""
+    def _dressed(self, tau: np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray] | None:
+        """The traces of U and the pair Gamma(1), Gamma(zeta^2) at tau; None beyond the edge."""
         weakened = 1 + tau @ self.rows
         if np.any(weakened <= 0):
             return None
@@ -237,62 +240,60 @@ class _Bulk:
         means = [
             inverse @ (f.sum() * np.eye(2) - U @ f @ inverse) / self.phi for f in (w, w * self.square)
         ]
-        return S, traces, np.array(means) - np.diag([x, 1.0])
+        return traces, np.array(means) - np.diag([z - S[0], 1.0])
 
-    def _residual(self, scaled: np.ndarray, x: float) -> np.ndarray:
-        """What the four equations miss at the traces, in units of 1/x."""
-        dressed = self._dressed(scaled / x, x)
+    def _residual(self, scaled: np.ndarray, z: float) -> np.ndarray:
+        """What the four equations miss at the traces, in units of 1/z."""
+        dressed = self._dressed(scaled / z, z)
         if dressed is None:
             return np.full(4, 1e3)
-        _, traces, (gamma, _) = dressed
-        return x * np.append(np.linalg.inv(gamma)[0, 0], traces[1:]) - scaled
+        traces, (gamma, _) = dressed
+        return z * np.append(np.linalg.inv(gamma)[0, 0], traces[1:]) - scaled
 
-    def _solved(self, x: float, start: np.ndarray) -> tuple[float, float, np.ndarray] | None:
-        """x, z and the traces there, in units of 1/x."""
-        scaled = fsolve(self._residual, start, args=(x,), xtol=1e-13, full_output=True)[0]
-        dressed = self._dressed(scaled / x, x)
-        if dressed is None or np.max(np.abs(self._residual(scaled, x))) > _TOLERANCE:
-            return None
-        return x, float(x + dressed[0][0]), scaled
+    def _solved(self, z: float, start: np.ndarray) -> np.ndarray | None:
+        scaled, found, _, _ = fsolve(self._residual, start, args=(z,), xtol=1e-13, full_output=True)
+        return scaled if np.max(np.abs(found["fvec"])) < _TOLERANCE else None
 
-    def _descend(self) -> list[tuple[float, float, np.ndarray]]:
-        """Follow the solution from far out, where R = -1/x, until z rises."""
+    def _descend(self) -> list[tuple[float, np.ndarray]]:
+        """Follow the solution from far out, where R = -1/z, until there is none: z and z tau on the way."""
         mean, power = self.weights @ self.y, self.weights @ self.y**2
         scaled = -np.array([1.0, mean, mean**2 + self.phi * power, power])
         size = np.max(np.abs(self.y)) * (1 + np.sqrt(self.phi)) ** 2  # no eigenvalue of H-hat is larger
-        x = 1e3 * self.c * float(np.max(np.abs(self.rows).T @ [1, size, size**2, size**2]))
-        way, ratio = [(x, np.inf, scaled)], _RATIO
-        while len(way) < 4 or way[-1][1] < way[-2][1]:
-            found = self._solved(way[-1][0] * ratio, way[-1][2])
-            if found is not None:
-                way.append(found)
-            elif 1 - ratio > 1e-6:
+        z = 1e3 * (1 + self.c) * float(np.max(np.abs(self.rows).T @ [1, size, size**2, size**2]))
+        way, ratio = [(z, scaled)], _RATIO
+        while 1 - ratio > _EDGE:
+            found = self._solved(way[-1][0] * ratio, way[-1][1])
+            if found is None:
                 ratio = np.sqrt(ratio)
             else:
-                raise ConvergenceError("even_outlier", 1 - ratio, {"phi": self.phi, "c": self.c})
+                way.append((way[-1][0] * ratio, found))
+        # At the edge the traces have an infinite slope.
+        change = np.linalg.norm(way[-1][1] - way[-2][1]) / (1 - way[-1][0] / way[-2][0])
+        if change < 30 * np.linalg.norm(way[-1][1]):
+            raise ConvergenceError("even_outlier", change, {"phi": self.phi, "c": self.c})
         return way
 
-    def at(self, x: float) -> tuple[float, np.ndarray]:
-        """z and Gamma(zeta^2) at x."""
-        start = next(scaled for place, _, scaled in reversed(self.way) if place >= x)
-        found = self._solved(x, start)
+    def along(self, z: float) -> np.ndarray:
+        """Return Gamma(zeta^2) at z."""
+        start = next(scaled for place, scaled in reversed(self.way) if place >= z)
+        found = self._solved(z, start)
         if found is None:
-            raise ConvergenceError("even_outlier", np.nan, {"x": x, "phi": self.phi, "c": self.c})
-        return found[1], self._dressed(found[2] / x, x)[2][1]
+            raise ConvergenceError("even_outlier", np.nan, {"z": z, "phi": self.phi, "c": self.c})
+        return self._dressed(found / z, z)[1][1]
 
-    def excess(self, x: float | None = None) -> float:
-        """Return -det Gamma(zeta^2)/x, which is -1 far out; positive at the edge iff there is an outlier."""
-        x = self.end if x is None else x
-        return -float(np.linalg.det(self.at(x)[1])) / x
+    def excess(self, z: float | None = None) -> float:
+        """Return -det Gamma(zeta^2)/z, which is -1 far out; at the edge it is positive iff there is an outlier."""
+        z = self.way[-1][0] if z is None else z
+        return -float(np.linalg.det(self.along(z))) / z
 
     def outlier(self) -> tuple[float, float, float]:
         """Edge, singular value and squared overlap."""
-        edge = np.sqrt(self.at(self.end)[0])
+        edge = self.way[-1][0]
         if self.excess() <= 0:
-            return edge, edge, 0.0
-        place = brentq(self.excess, self.end, self.way[0][0], rtol=1e-12)
-        width = 1e-4 * (place - self.end)
-        (low, below), (high, above) = self.at(place - width), self.at(place + width)
-        # Beside the eigenvalue (g_*)_11 is -overlap/(z - outlier).
-        poles = [np.linalg.det(gamma) / gamma[1, 1] for gamma in (below, above)]
-        return edge, np.sqrt(self.at(place)[0]), (low - high) / (poles[1] - poles[0])
+            return edge**0.5, edge**0.5, 0.0
+        place = brentq(self.excess, edge, self.way[0][0], rtol=1e-13)
+        # There (g_*)_11 is -overlap/(z - place).
+        width = 1e-4 * (place - edge)
+        below, above = (self.along(z) for z in (place - width, place + width))
+        slope = np.linalg.det(above) / above[1, 1] - np.linalg.det(below) / below[1, 1]
+        return edge**0.5, place**0.5, -2 * width / slope
