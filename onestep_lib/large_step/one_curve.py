@@ -18,7 +18,7 @@ kernel :math:`\mathbb E_z[\mu_0(u\kappa)\mu_0(u\kappa')c(z)]` and ridge 1/d, so 
 :math:`\mu_0(u_1z\kappa)` in z (Gauss-Hermite does not), and the finite-d penalty is part of the theory.
 
 A cavity calculation, not a proof (derived in the chapter on one curve), compared with the network in
-the stored table of :mod:`onestep_lib.experiment.sweeps`. It holds for the centred or scaled
+the stored table of :mod:`onestep_lib.experiment.sweep`. It holds for the centred or scaled
 network and targets of mean zero. For c_2 != 0 it keeps only the diagonal of H in the basis of H-hat (within
 1 % of the test loss at :math:`\eta=n^{0.62}` for relu). The fluctuation of the row lengths is that of
 :mod:`onestep_lib.large_step.row_lengths`.
@@ -51,6 +51,7 @@ from onestep_lib.large_step.stepped_model import (
     rows_of,
     stepped_losses,
 )
+from onestep_lib.quadrature import gauss_legendre
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.gradient import Gradient, gradient_of
 from onestep_lib.small_step.spikes import spike_level
@@ -85,7 +86,7 @@ def readout_nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
     0.80 1.00
     """
     count = check_count("count", count)
-    points, weights = np.polynomial.legendre.leggauss(count)
+    points, weights = gauss_legendre(count)
     s = (points + 1) / 2
     z = _LARGEST * s**_POWER
     mass = weights * s ** (_POWER - 1) * np.exp(-(z**2) / 2)
