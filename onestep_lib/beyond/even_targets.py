@@ -1,30 +1,31 @@
 r"""The losses of an even target after one giant step, at the size that they have.
 
-In the limit one step at n ~ d leaves the losses of an even target where they were, because a row's component
-along :math:`\beta_*` is one of d. Its share is of order 1/d, and its constant is large. Given the batch, row j
-of :mod:`onestep_lib.large_step.spectral` has along :math:`\beta_*` the variance
-:math:`\beta_*^\top C_j\beta_*`, and along a direction that knows nothing :math:`|w_j|^2/d`. For an even target,
+In the limit one step at n ~ d leaves the losses of an even target where they were, because a row's
+component along :math:`\beta_*` is one of d. Its share is of order 1/d, and its constant is large. Given the
+batch, row j of :mod:`onestep_lib.large_step.spectral` has along :math:`\beta_*` the variance
+:math:`\beta_*^\top C_j\beta_*`, and along a direction that knows nothing :math:`L_j/d`, with
 
-.. math:: |w_j|^2\to(1+t_jc_{*,0})^2+\delta_j^2\phi\,\mathbb E[\sigma'^2]\,\mathbb Ey^2,\qquad
-          d\,\beta_*^\top C_j\beta_*-|w_j|^2\to
+.. math:: L_j=(1+t_jc_{*,0})^2+\delta_j^2\phi\,\mathbb E[\sigma'^2]\,\mathbb Ey^2,\qquad
+          d\,\beta_*^\top C_j\beta_*-L_j\to
           X_j=(1+t_jh)^2-(1+t_jc_{*,0})^2+\delta_j^2\phi\,\mathbb E[\sigma'^2]\,
           \big(\mathbb E[y^2\zeta^2]-\mathbb Ey^2\big),
 
-with :math:`h=\mathbb E[y\zeta^2]=c_{*,0}+2c_{*,2}`, :math:`\delta_j=\eta z_j/\sqrt N` and
-:math:`t_j=2c_2\delta_j`; both count the noise spike along :math:`\hat g`, too. After a large step the share
-of :math:`\beta_*` in a row is :math:`X/(d|w|^2)\to4c_2^2\,4c_{*,2}^2\,n/(d^2\,\mathbb E[\sigma'^2]\,\mathbb
-Ey^2)` and more: of order one for n ~ d^2, the size at which one step is known to learn degree two.
+:math:`h=\mathbb E[y\zeta^2]=c_{*,0}+2c_{*,2}`, :math:`\delta_j=\eta z_j/\sqrt N`,
+:math:`t_j=2c_2\delta_j`; both count the noise spike along :math:`\hat g`, too. Of the squared lengths
+:math:`\beta_*` has the share :math:`\mathbb E(L+X)/\mathbb E(dL+X)`: after a large step
+:math:`16c_2^2c_{*,2}^2\,n/(d^2\,\mathbb E[\sigma'^2]\,\mathbb Ey^2)` and more, of order one for n ~ d^2, the
+size at which one step is known to learn degree two.
 
 **The losses.** So the stepped network is taken as *spiked random features* whose spikes stand along
 :math:`\beta_*` itself and are Gaussian over the neurons, :math:`u_j\sim N(0,X_j/d)`
 (:mod:`onestep_lib.spiked_features.losses` with :math:`\gamma=1`; Gauss-Hermite values of u), in isotropic
-rows of length :math:`|w_j|`. This keeps what is of order X/d and drops the rest of the order 1/d. It is *not*
-a derivation: the noise spike is counted among the bulk, whose shape is dropped. Observed for relu at n = 16 d,
-N = 4 d and d = 60 to 240: within 12 % of the networks up to steps of 8 sqrt(N); beyond, the noise spike costs
-the networks up to 15 % more.
+rows of length :math:`\sqrt{L_j}`. This keeps what is of order X/d and drops the rest of the order 1/d. It is
+*not* a derivation: the noise spike is counted among the bulk, whose shape is dropped. Observed for relu,
+n = 16 d to 27 d, N = n/4 and d = 60 to 240: within 10 % of the networks up to steps of
+8 sqrt(N); beyond, the noise spike costs the networks up to 20 % more.
 
 **How large must n be?** He_2 of :math:`\beta_*\cdot x` is a function of the features' kernel with an
-eigenvalue of order :math:`(X/(d|w|^2))^2\sim(n/d^2)^2`. Ridge regression learns it once n times that is of
+eigenvalue of order :math:`(X/(dL))^2\sim(n/d^2)^2`. Ridge regression learns it once n times that is of
 order one: for :math:`n\gg d^{4/3}` (if N grows like n), long before a single row knows the direction.
 """
 
@@ -50,7 +51,7 @@ __all__ = [
 
 
 def _rows(setting: Setting, z: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
-    """Squared lengths, and the excess X of the variance along beta_*, at readouts z."""
+    """L, and the excess X of d times the variance along beta_*, at readouts z."""
     gradient, target = gradient_of(setting), setting.single_index()
     zeta, weights = gaussian_quadrature(target.kinks)
     y = target(zeta)
@@ -64,7 +65,7 @@ def _rows(setting: Setting, z: np.ndarray, step: float) -> tuple[np.ndarray, np.
 
 
 def even_share(setting: Setting) -> np.ndarray:
-    r"""Return the share :math:`(1+\mathbb EX/\mathbb E|w|^2)/d` of beta_* in the rows' squared lengths.
+    r"""Return the share :math:`\mathbb E(L+X)/\mathbb E(dL+X)` of beta_* in the rows' squared lengths.
 
     Returns
     -------
@@ -77,11 +78,12 @@ def even_share(setting: Setting) -> np.ndarray:
     >>> from onestep_lib.beyond.even_targets import even_share
     >>> s = Setting(1600, 100, 400, "relu", (0, 0, 0.5), readout="signs", step=[0, 1000])
     >>> print((100 * even_share(s)).round(2))
+    [ 1.   13.03]
     """
     require_even(setting)
     z, shares = readout_groups(setting)
-    rows = [_rows(setting, z, step) for step in np.atleast_1d(setting.steps)]
-    found = [(1 + shares @ excess / (shares @ length)) / setting.d for length, excess in rows]
+    rows = [shares @ np.transpose(_rows(setting, z, step)) for step in np.atleast_1d(setting.steps)]
+    found = [(usual + excess) / (setting.d * usual + excess) for usual, excess in rows]
     return np.reshape(found, setting.steps.shape)
 
 
@@ -101,6 +103,7 @@ def even_losses(setting: Setting, nodes: int = 6) -> Losses:
     >>> from onestep_lib.beyond.even_targets import even_losses
     >>> s = Setting(960, 60, 240, "relu", (0, 0, 0.5), readout="signs", step=[0, 100])
     >>> print(even_losses(s).test.round(2))
+    [0.55 0.18]
     """
     require_even(setting)
     points, mass = np.polynomial.hermite_e.hermegauss(check_count("nodes", nodes, 2, 12))
@@ -147,6 +150,9 @@ def even_map(setting: Setting, dimensions: ArrayLike, exponents: ArrayLike) -> n
     >>> from onestep_lib.beyond.even_targets import even_map
     >>> s = Setting(960, 60, 240, "relu", (0, 0, 0.5), readout="signs", step=100)
     >>> print(even_map(s, [60, 6000], [1, 4 / 3, 5 / 3]).round(2))
+    [[0.18 0.54]
+     [0.18 0.17]
+     [0.18 0.  ]]
     """
     if setting.shape:
         raise ValueError("step and ridge must be single numbers for a map over n and d")

@@ -20,8 +20,9 @@ n and :math:`\phi=d/n` are the gradient's batch (:math:`n_0`, :math:`\phi_0`).
 **The weights.** Given the batch, the rows are independent. The rest of :math:`\sigma'` makes noise of
 covariance :math:`e_jH/d`, :math:`e_j=\delta_j^2\phi(\mathrm{Var}\,\sigma'-c_2'^2)`,
 :math:`H=\frac1n\sum_iy_i^2x_ix_i^\top`, so :math:`C_j=[(I+t_j\hat H)^2+e_jH]/d`, and the
-resolvent :math:`R=(W_1^\top W_1-z)^{-1}` is equivalent to :math:`(\sum_jC_j/(1+\operatorname{tr}C_jR)-z)^{-1}`.
-With c = N/d, averages over j, the traces :math:`\tau=\frac1d\operatorname{tr}(R,\hat HR,\hat H^2R,HR)` and
+resolvent :math:`R=(W_1^\top W_1-z)^{-1}` is equivalent to
+:math:`(\sum_jC_j/(1+\operatorname{tr}C_jR)-z)^{-1}`. With c = N/d, averages over j, the traces
+:math:`\tau=\frac1d\operatorname{tr}(R,\hat HR,\hat H^2R,HR)` and
 
 .. math:: S=c\,\mathbb E\,\frac{(1,\,2t,\,t^2,\,e)}{1+\tau\cdot(1,\,2t,\,t^2,\,e)},\qquad x=z-S_0,\qquad
           R\simeq(S_1\hat H+S_2\hat H^2+S_3H-x)^{-1}.
@@ -32,8 +33,8 @@ This is the upper left block of the inverse of a matrix that is *linear* in the 
           K(y)=\begin{pmatrix}S_1y+S_3y^2&\sqrt{S_2}\,y\\\sqrt{S_2}\,y&0\end{pmatrix}
 
 (its Schur complement). Leave one sample out: the block trace g, 2 by 2, and the block along
-:math:`\beta_*`, where a sample counts :math:`\zeta^2` times (the target is even, so that no term mixes it with
-:math:`\hat g`), are
+:math:`\beta_*`, where a sample counts :math:`\zeta^2` times (the target is even, so that no term mixes it
+with :math:`\hat g`), are
 
 .. math:: g=\Gamma(1)^{-1},\quad g_*=\Gamma(\zeta^2)^{-1},\qquad
           \Gamma(f)=-\begin{pmatrix}x&0\\0&1\end{pmatrix}+\mathbb E\big[f\,K(y)\,(I+\phi gK(y))^{-1}\big].
@@ -41,10 +42,10 @@ This is the upper left block of the inverse of a matrix that is *linear* in the 
 :math:`U=(g^{-1}+\phi K)^{-1}` gives the traces,
 :math:`\tau=(g_{11},\,\mathbb E\,yU_{11},\,\mathbb E\,yU_{12}/\sqrt{S_2},\,\mathbb E\,y^2U_{11})`, and
 :math:`g=\begin{pmatrix}\tau_0&\sqrt{S_2}\tau_1\\\sqrt{S_2}\tau_1&S_2\tau_2-1\end{pmatrix}`: four equations at
-each z. The bulk of :math:`W_1^\top W_1` ends where their real solution does, coming from large z. An eigenvalue
-stands where :math:`\det\Gamma(\zeta^2)=0` above, and its vector's squared overlap with :math:`\beta_*` is the residue
-of :math:`-(g_*)_{11}` in z. No step approximates beyond the limit; the argument is a cavity argument, not a
-proof. Larger than it, along :math:`\hat g`, stands the eigenvalue of the noise spike (of order N).
+each z. The bulk of :math:`W_1^\top W_1` ends where their real solution does, coming from large z. An
+eigenvalue stands where :math:`\det\Gamma(\zeta^2)=0` above, and its vector's squared overlap with
+:math:`\beta_*` is the residue of :math:`-(g_*)_{11}` in z: derived by the cavity argument, not proved. A
+larger one, of order N, is the noise spike along :math:`\hat g`.
 
 **Unbounded labels** have no edge in the limit: the largest of n labels grows with n, like log n for
 :math:`He_2`. What n draws do not show, the labels in a tail of mass 1/(2n) on each side, is
@@ -76,6 +77,8 @@ _NOISE_NODES = 12
 _RATIO = 0.8
 # What the four equations may miss, and how precisely the edge is found.
 _TOLERANCE, _EDGE = 1e-9, 1e-7
+# The logarithmic slope of the traces there, at least.
+_STEEP = 30
 # Nodes with less weight are left out.
 _SMALLEST = 1e-14
 # Steps between which a threshold is looked for, in units of sqrt(N).
@@ -123,16 +126,19 @@ def even_outlier(setting: Setting) -> EvenOutlier:
     >>> import numpy as np
     >>> from onestep_lib import Setting
     >>> from onestep_lib.large_step.spectral import even_outlier
-    >>> bump = lambda z: np.tanh(z**2 - 1)
-    >>> s = Setting(1600, 100, 400, "relu", bump, readout="signs", step=[20, 40, 80])
+    >>> bump = lambda z: 2.5 * np.tanh(z**2 - 1) + 0.471  # without a mean, which would widen the bulk
+    >>> s = Setting(1600, 100, 400, "relu", bump, readout="signs", step=[10, 20, 40])
     >>> found = even_outlier(s)
     >>> print(found.edge.round(2), found.outlier.round(2), found.overlap.round(2))
+    [3.01 3.06 3.27] [3.01 3.09 4.15] [0.   0.28 0.78]
     """
     require_even(setting)
     labels = _label_nodes(setting)
     found = [_Bulk(setting, step, labels).outlier() for step in np.atleast_1d(setting.steps)]
-    columns = (np.reshape(column, setting.steps.shape) for column in zip(*found, strict=True))
-    return EvenOutlier(*map(plain, columns), _step_threshold(setting, labels), _ratio(*labels))
+    edge, outlier, overlap = (
+        plain(np.reshape(column, setting.steps.shape)) for column in np.transpose(found)
+    )
+    return EvenOutlier(edge, outlier, overlap, _step_threshold(setting, labels), _ratio(*labels))
 
 
 def require_even(setting: Setting) -> None:
@@ -169,7 +175,7 @@ def _readout_nodes(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
     if setting.readout != "gaussian":
         return readout_groups(setting)
     z, weights = gaussian_quadrature()
-    return _clipped(z, weights, setting.N), weights
+    return _clipped(z, weights, setting.N), np.asarray(weights)
 
 
 def _ratio(y: np.ndarray, square: np.ndarray, weights: np.ndarray) -> float:
@@ -182,8 +188,8 @@ def _ratio(y: np.ndarray, square: np.ndarray, weights: np.ndarray) -> float:
 
         def excess(share: float, labels: np.ndarray = labels / top) -> tuple[float, float]:
             pull = labels * share / (1 - labels * share)
-            spread = weights @ pull**2
-            return weights @ ((square - 1) * pull) - spread, spread
+            spread = float(weights @ pull**2)
+            return float(weights @ ((square - 1) * pull)) - spread, spread
 
         shares = 1 - np.geomspace(1, 1e-9, 200)[1:]
         beyond = np.flatnonzero([excess(share)[0] > 0 for share in shares])
@@ -237,9 +243,7 @@ class _Bulk:
         y, w = self.y, self.weights
         traces = w @ np.stack([U[0, 0], y * U[0, 0], -y * mixed / det, y**2 * U[0, 0]], axis=-1)
         # E f K (I + phi g K)^-1 = g^-1 (E f - E[f U] g^-1)/phi.
-        means = [
-            inverse @ (f.sum() * np.eye(2) - U @ f @ inverse) / self.phi for f in (w, w * self.square)
-        ]
+        means = [inverse @ (f.sum() * np.eye(2) - U @ f @ inverse) / self.phi for f in (w, w * self.square)]
         return traces, np.array(means) - np.diag([z - S[0], 1.0])
 
     def _residual(self, scaled: np.ndarray, z: float) -> np.ndarray:
@@ -268,8 +272,9 @@ class _Bulk:
             else:
                 way.append((way[-1][0] * ratio, found))
         # At the edge the traces have an infinite slope.
-        change = np.linalg.norm(way[-1][1] - way[-2][1]) / (1 - way[-1][0] / way[-2][0])
-        if change < 30 * np.linalg.norm(way[-1][1]):
+        (last, end), (place, before) = way[-1], way[-2]
+        change = float(np.linalg.norm(end - before) / np.linalg.norm(end) / (1 - last / place))
+        if change < _STEEP:
             raise ConvergenceError("even_outlier", change, {"phi": self.phi, "c": self.c})
         return way
 
@@ -277,12 +282,13 @@ class _Bulk:
         """Return Gamma(zeta^2) at z."""
         start = next(scaled for place, scaled in reversed(self.way) if place >= z)
         found = self._solved(z, start)
-        if found is None:
+        dressed = None if found is None else self._dressed(found / z, z)
+        if dressed is None:
             raise ConvergenceError("even_outlier", np.nan, {"z": z, "phi": self.phi, "c": self.c})
-        return self._dressed(found / z, z)[1][1]
+        return dressed[1][1]
 
     def excess(self, z: float | None = None) -> float:
-        """Return -det Gamma(zeta^2)/z, which is -1 far out; at the edge it is positive iff there is an outlier."""
+        """Return -det Gamma(zeta^2)/z: negative far out, and at the edge positive iff there is an outlier."""
         z = self.way[-1][0] if z is None else z
         return -float(np.linalg.det(self.along(z))) / z
 
