@@ -5,10 +5,8 @@ import pytest
 
 from onestep_lib import Losses, Setting, simulate
 from onestep_lib.experiment import (
-    conditional_gaussian_features,
     feature_matrix,
     first_layer_gradient,
-    gaussian_equivalent_features,
     gradient_direction,
     gradient_step,
     initial_network,
@@ -21,8 +19,7 @@ from onestep_lib.experiment import (
 )
 from onestep_lib.experiment.measured import distribution_distance, spike_error
 from onestep_lib.experiment.network import Network
-from onestep_lib.experiment.ridge import streamed_ridge_path
-from onestep_lib.experiment.steps import SteppedNetwork, gradient_steps, residual
+from onestep_lib.experiment.steps import SteppedNetwork, residual
 from onestep_lib.large_step import grouped_rows, stepped_features, stepped_vocabulary
 from onestep_lib.large_step.batch_signed import signed_covariance, signed_spectrum
 from onestep_lib.large_step.batch_squared import squared_covariance, squared_resolvents
@@ -62,18 +59,8 @@ WRONG = {
         TypeError,
         "step must be one real number, got None",
     ),
-    "gradient_steps: output": (
-        lambda: gradient_steps(NETWORK, X, Y, 1.0, 2, np.ones(2)),
-        ValueError,
-        "output must be one of",
-    ),
     "gradient_step: network": (
         lambda: gradient_step(None, X, Y, 1.0),
-        TypeError,
-        "network must be of the class Network, got None",
-    ),
-    "gradient_steps: network": (
-        lambda: gradient_steps(None, X, Y, 1.0, 2),
         TypeError,
         "network must be of the class Network, got None",
     ),
@@ -189,26 +176,6 @@ WRONG = {
         ValueError,
         r"feature_map must be one of 'network', .* got \['network'\]",
     ),
-    "gaussian_equivalent_features: X": (
-        lambda: gaussian_equivalent_features(NETWORK, X[:, 1:], RNG),
-        ValueError,
-        r"X must be a 2-D array with 6 columns, got shape \(20, 5\)",
-    ),
-    "gaussian_equivalent_features: rng": (
-        lambda: gaussian_equivalent_features(NETWORK, X, 7),
-        TypeError,
-        "rng must be a numpy.random.Generator.* got 7",
-    ),
-    "conditional_gaussian_features: X": (
-        lambda: conditional_gaussian_features(STEPPED, X[0], RNG),
-        ValueError,
-        "X must be a 2-D array with 6 columns",
-    ),
-    "conditional_gaussian_features: rng": (
-        lambda: conditional_gaussian_features(STEPPED, X, None),
-        TypeError,
-        "rng must be a numpy.random.Generator.* got None",
-    ),
     "sample_batch: a long direction": (
         lambda: sample_batch(S, 3, 2 * BETA, RNG),
         ValueError,
@@ -218,26 +185,6 @@ WRONG = {
         lambda: ridge_path(F, Y, []),
         ValueError,
         r"ridges must be a number or a non-empty 1-D sequence, got shape \(0,\)",
-    ),
-    "streamed_ridge_path: a list": (
-        lambda: streamed_ridge_path([(F, Y)], 0.1),
-        TypeError,
-        "blocks must be a callable",
-    ),
-    "streamed_ridge_path: nothing": (
-        lambda: streamed_ridge_path(list, 0.1),
-        ValueError,
-        "blocks must hold at least one sample",
-    ),
-    "streamed_ridge_path: widths": (
-        lambda: streamed_ridge_path(lambda: [(F, Y), (F[:, 1:], Y)], 0.1),
-        ValueError,
-        r"F must be a 2-D array with 8 columns, got shape \(20, 7\)",
-    ),
-    "streamed_ridge_path: labels": (
-        lambda: streamed_ridge_path(lambda: [(F, Y[1:])], 0.1),
-        ValueError,
-        "y and F must have the same number of rows",
     ),
     "marchenko_pastur_density: ratio": (
         lambda: marchenko_pastur_density(1.0, [0.5, 1.0]),

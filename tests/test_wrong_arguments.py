@@ -92,23 +92,23 @@ from onestep_lib.experiment import (
     rank_one_error,
     rank_one_features,
     ridge_path,
+    run_sweep,
     sample_batch,
     sample_direction,
     sample_inputs,
+    spec_settings,
     spike_features,
     step_portrait,
+    stored_table,
     take_steps,
     target_directions,
 )
-from onestep_lib.experiment.feature_maps import one_step_map, require_covered
 from onestep_lib.experiment.measured import distribution_distance, spike_error
 from onestep_lib.experiment.network import Network
 from onestep_lib.experiment.portraits import Portrait
 from onestep_lib.experiment.profiles import Profile
-from onestep_lib.experiment.ridge import RidgePath, smoother, streamed_ridge_path
-from onestep_lib.experiment.simulation import Draws
-from onestep_lib.experiment.steps import SteppedNetwork, gradient_steps, residual, scheduled_steps
-from onestep_lib.experiment.sweeps import sweep_chunk, sweep_row, sweep_setting
+from onestep_lib.experiment.ridge import RidgePath
+from onestep_lib.experiment.steps import SteppedNetwork, residual
 from onestep_lib.figures import plotting as pl
 from onestep_lib.hermite import (
     conditional_mean,
@@ -278,7 +278,10 @@ INNER = {
     ex.tabulate,  # takes its sliders one by one: test_explorers.py
     LawShape.left, LawShape.right, LawShape.beside_atom, LawShape.slope, LawShape.z, KappaGrid.split,
     KappaGrid.errors, sweep_fixed_point, Law.density, ex.Panel.marks, ex.Explorer.paths,
-    ex.Explorer.alts, ex.Explorer.readout_texts, ex.Readout.texts, one_step_map,
+    ex.Explorer.alts, ex.Explorer.readout_texts, ex.Readout.texts,
+    # The simulator hands them what it has checked; a sweep names keys of its spec: test_sweep.py
+    conditional_gaussian_features, gaussian_equivalent_features, network_features, rank_one_features,
+    run_sweep, spec_settings, stored_table,
     *(getattr(kind, name) for kind in (ex.Line, ex.Dots, ex.Bars, ex.VLine, ex.HLine)
       for name in ("columns", "marks", "swatch", "colour_class")),
 }  # fmt: skip
@@ -299,7 +302,6 @@ CALLS = {
     LawShape: {"beta": 0.5, "c": 2.0, "k": 1.5},
     bulk_edges: {"shape": LawShape(0.5, 2.0, 1.5)},
     top_distance: {"shape": LawShape(0.5, 2.0, 1.5)},
-    conditional_gaussian_features: {"network": STEPPED, "X": X, "rng": RNG},
     TwoIndexTarget: {"function": np.multiply, "name": "product", "kinks": ()},
     feature_means: {"sigma": S.activation, "spikes": [0.5], "kappa": [0.1, 0.2], "scales": 1.0},
     kappa_grid: {"kinks": (0.1,), "width": 0.0, "spike": 1.0},
@@ -322,9 +324,6 @@ CALLS = {
     ridge_flops: {"setting": S},
     training_flops: {"setting": S, "evaluations": 10, "samples": 12},
     compare_costs: {"setting": AT_1, "rng": RNG, "repeats": 2, "decay": 1.0, "test_size": 50},
-    Draws.initial: {"self": Draws(S, np.random.default_rng(1))},
-    Draws.data: {"self": Draws(S, np.random.default_rng(1)), "both": True},
-    Draws.test_loss: {"self": Draws(S, np.random.default_rng(1)), "network": NETWORK, "size": 30},
     sample_batch: {"setting": S, "count": 3, "direction": BETA, "rng": RNG},
     sample_direction: {"d": 4, "rng": RNG},
     sample_inputs: {"setting": S, "count": 3, "rng": RNG},
@@ -369,9 +368,7 @@ CALLS = {
     feature_matrix: {"weights": NETWORK.weights, "X": X, "sigma": S.activation},
     first_layer_gradient: {"network": NETWORK, "X": X, "y": Y, "output": "centred"},
     gradient_step: {"network": NETWORK, "X": X, "y": Y, "step": 1.0, "output": "centred"},
-    gradient_steps: {"network": NETWORK, "X": X, "y": Y, "step": 1.0, "updates": 2, "output": "centred"},
     initial_network: {"setting": S, "rng": RNG},
-    require_covered: {"feature_map": network_features, "setting": S},
     residual: {"network": NETWORK, "X": X, "y": Y, "output": "centred"},
     one_step: {"setting": SIGNS, "count": 1, "finite_d": True, "leverage": False},
     nearest_setting: {"setting": S},
@@ -401,8 +398,6 @@ CALLS = {
     step_portrait: {"setting": PATH, "rng": RNG, "edges": [-5, 0, 5], "repeats": 2, "test_size": 200},
     learned_profile: {"setting": S, "rng": RNG, "edges": [-5, 0, 5], "repeats": 2, "test_size": 200},
     ridge_path: {"F": F, "y": Y, "ridges": 0.1},
-    streamed_ridge_path: {"blocks": lambda: [(F, Y)], "ridges": 0.1},
-    smoother: {"F": F, "ridge": 0.1},
     leave_one_out: {"F": F, "y": Y, "ridge": 0.1},
     least_squares_inflation: {"n": 9, "width": 3},
     mean_and_error: {"draws": np.ones((2, 3))},
@@ -424,14 +419,9 @@ CALLS = {
     signed_covariance: {"target": S.target, "noise": 0.2, "alpha": 2.0, "tilts": [0.1], "strengths": [0.1]},
     simulate: {"setting": S, "rng": RNG, "repeats": 2, "test_size": 50},
     simulate_spectrum: {"setting": S, "rng": RNG, "feature_map": "network"},
-    Draws: {"setting": S, "rng": RNG},
-    Draws.gradient_batch: {"self": Draws(S, np.random.default_rng(1)), "count": 3},
-    Draws.test_batches: {"self": Draws(S, np.random.default_rng(1)), "size": 3},
     Schedule: {"factors": [1.0, 0.5], "batches": "fresh", "samples": 5},
     Schedule.equal: {"count": 2, "batches": "same", "samples": None},
     Schedule.sizes: {"self": Schedule([1.0, 0.5]), "default": 5},
-    scheduled_steps: {"network": NETWORK, "batches": ((X, Y),), "steps": [1.0], "output": "centred"},
-    Draws.networks: {"self": Draws(S, np.random.default_rng(1))},
     FeatureLaw.density: {"self": feature_law(S), "x": [0.5, 1.0]},
     WeightLaw.density: {"self": weight_law(S), "x": [0.5, 1.0]},
     Law.distribution: {"self": weight_law(S), "x": [0.5, 1.0], "points": 50},
@@ -470,7 +460,6 @@ CALLS = {
     power_basis: {"level": 2, "widening": 0.1},
     sample_side: {"resolvent": resolvent_traces(**RATIOS, **POWERS), "k": 1.0, "level": 2},
     spike_error: {"network": STEPPED, "X": X, "level": 1, "widened": False},
-    rank_one_features: {"network": STEPPED, "X": X, "rng": RNG},
     spike_features: {"level": 1, "widened": False, "base": gaussian_equivalent_features},
     spike_level: {"exponent": 0.3},
     spike_matrix: {"setting": S, "level": 1, "spike": SPIKE, "readout": NETWORK.readout},
@@ -511,11 +500,6 @@ CALLS = {
     whole_spike_matrix: {"setting": S, "level": 2, "spike": SPIKE, "readout": NETWORK.readout},
     one_spike: {"strength": 2.0, "ratio": 0.5},
     noise_resolvents: {"s": 3.0, "ratio": 0.5},
-    gaussian_equivalent_features: {"network": NETWORK, "X": X, "rng": RNG},
-    network_features: {"network": NETWORK, "X": X, "rng": RNG},
-    sweep_chunk: {"case": CASE, "chunk": 0},
-    sweep_row: {"case": CASE, "draws": np.ones((2, 3, 2))},
-    sweep_setting: {"case": CASE},
     ex.Slider: {"name": "a", "values": [1.0, 2.0], "label": "", "initial": None, "format": "{:.3g}"},
     ex.Line: {"x": [0.0, 1.0], "y": [1.0, 2.0], "dash": "", "label": "", "sliders": (), "colour": ""},
     ex.Dots: {"x": [0.0, 1.0], "y": [1.0, 2.0], "se": None, "marker": "", "label": "", "colour": ""},
@@ -526,11 +510,6 @@ CALLS = {
     ex.Readout: {"label": "value", "values": [1.0, 2.0], "sliders": "a", "format": "{:.3g}"},
     ex.Explorer: {"title": "T", "sliders": [SLIDER], "panels": [PANEL], "readouts": [READOUT], "caption": ""},
     ex.live: {"run": _picture, "sliders": [SLIDER], "alt": "A number.", "static": None},
-    ex.network_drawing: {"stepped": False, "size": (2.0, 1.0)},
-    ex.pipeline_drawing: {"highlight": "", "size": (2.0, 1.0)},
-    ex.shared_direction_drawing: {
-        "kappa": [0.0, 1.0], "neurons": [[0.0, 1.0], [1.0, 0.0]], "curve": [1.0, 1.0], "size": (2.0, 1.0),
-    },
     pl.figure: {"rows": 1, "columns": 1, "size": (1.0, 1.0)},
     pl.gap_table: {"rows": [("a", 1.0, 1.1, 0.1)], "title": ""},
     pl.gap_summary: {"rows": [("a", 1.0, 1.1, 0.1)], "title": ""},

@@ -18,7 +18,7 @@ kernel :math:`\mathbb E_z[\mu_0(u\kappa)\mu_0(u\kappa')c(z)]` and ridge 1/d, so 
 :math:`\mu_0(u_1z\kappa)` in z (Gauss-Hermite does not), and the finite-d penalty is part of the theory.
 
 A cavity calculation, not a proof (derived in the chapter on one curve), compared with the network in
-the stored table of :mod:`onestep_lib.experiment.sweeps`. It holds for the centred or scaled
+the stored table of :mod:`onestep_lib.experiment.sweep`. It holds for the centred or scaled
 network and targets of mean zero. For c_2 != 0 it keeps only the diagonal of H in the basis of H-hat (within
 1 % of the test loss at :math:`\eta=n^{0.62}` for relu). The fluctuation of the row lengths is that of
 :mod:`onestep_lib.large_step.row_lengths`.

@@ -348,7 +348,7 @@ def test_own_simulation(d, repeats, features, cases, capsys, deviation):
         print(f"\nrms z = {rms:.2f}")
     # The cells of one case share their draws: the rms itself scatters by about a quarter.
     assert rms < 1.6
-    surrogate = "surrogates.conditional_gaussian_features"
+    surrogate = "feature_maps.conditional_gaussian_features"
     formula = "giant.giant_step" if features == "network" else surrogate
     deviation(formula, f"d = {d}, {repeats} repeats", scores, 0, 1)
 

@@ -1,6 +1,5 @@
 """One curve: its limits, its nodes, an earlier solver's numbers, stored simulations, its conditions."""
 
-import json
 import math
 import time
 from dataclasses import replace
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stored_numbers import stored_cells
 
 from onestep_lib import Setting, random_features, simulate
 from onestep_lib.activations import Activation
@@ -18,9 +18,10 @@ from onestep_lib.experiment import (
     ridge_path,
     sample_batch,
     sample_direction,
+    spec_settings,
+    stored_table,
     take_steps,
 )
-from onestep_lib.experiment.sweeps import BEYOND, CHUNK, ONE_CURVE, stored_table, sweep_chunk, sweep_setting
 from onestep_lib.large_step import (
     batch_signed,
     batch_squared,
@@ -147,7 +148,13 @@ def test_no_step_is_random_features(setting, rows, deviation):
 
 
 def mixed():
-    return sweep_setting(ONE_CURVE["mixed-800"]).activation
+    def value(x):
+        return np.tanh(x) + 0.3 * (np.exp(-np.square(x) / 2) - 2**-0.5)
+
+    def slope(x):
+        return 1 - np.tanh(x) ** 2 - 0.3 * x * np.exp(-np.square(x) / 2)
+
+    return Activation("mixed", value, (), slope)
 
 
 def large(n, activation, exponents, rows="spherical"):
@@ -533,18 +540,19 @@ def test_one_dimension_has_no_leverage():
 # Simulations.
 
 
-def scores(case, row):
+ONE_CURVE, CURVES = spec_settings("one_curve"), stored_table("one_curve")
+BEYOND, BESIDE = spec_settings("beyond"), stored_table("beyond")
+
+
+def scores(setting, table, name):
     """z of the three losses at step 0 and of their changes, (3, 1 + steps), and the theory's changes."""
-    found = one_step(nearest_setting(sweep_setting(case)))
+    found = one_step(nearest_setting(setting))
     z, gains = [], []
     for loss in LOSSES:
         theory, _ = found[loss]
         gains.append(theory[1:] - theory[0])
-        level, changes = row["level"][loss], row["change"][loss]
-        scores = [
-            (change["mean"] - gain) / change["se"] for change, gain in zip(changes, gains[-1], strict=True)
-        ]
-        z.append([(level["mean"] - theory[0]) / level["se"], *scores])
+        means, errors = stored_cells(table, name, loss)
+        z.append((means - np.append(theory[0], gains[-1])) / errors)
     return np.array(z), np.array(gains)
 
 
@@ -553,16 +561,12 @@ def root_mean_square(z):
 
 
 def test_the_stored_table_agrees_with_the_theory(capsys, deviation):
-    table = stored_table("one-curve")
-    assert list(table["cases"]) == list(ONE_CURVE)
     every = []
-    for name, row in table["cases"].items():
-        case = ONE_CURVE[name]
-        assert {key: row[key] for key in case} == json.loads(json.dumps(case))
-        z, _ = scores(case, row)
+    for name, setting in ONE_CURVE.items():
+        z, _ = scores(setting, CURVES, name)
         every.append(z)
         with capsys.disabled():
-            print(f"\n{name}, {row['repeats']} seeds: z at step 0, then of the changes; rms", end=" ")
+            print(f"\n{name}: z at step 0, then of the changes; rms", end=" ")
             print(f"{root_mean_square(z):.2f}")
             for loss, one in zip(LOSSES, z, strict=True):
                 print(f"  {loss:9}", " ".join(f"{value:+.1f}" for value in one), end="\n")
@@ -576,17 +580,9 @@ def test_the_stored_table_agrees_with_the_theory(capsys, deviation):
 COVERED = ("gaussian", "spherical", "rademacher", "uniform")
 
 
-def beyond():
-    table = stored_table("beyond")["cases"]
-    assert list(table) == list(BEYOND)
-    for name, row in table.items():
-        assert {key: row[key] for key in BEYOND[name]} == json.loads(json.dumps(BEYOND[name]))
-    return table
-
-
 @pytest.mark.parametrize("name", COVERED)
 def test_coordinates_need_not_be_gaussian(name, deviation):
-    z, _ = scores(BEYOND[name], beyond()[name])
+    z, _ = scores(BEYOND[name], BESIDE, name)
     deviation("one_curve.nearest_setting", f"inputs {name}, n = 800, 60 seeds", z, 0, 1)
     assert root_mean_square(z) < 1.5
     assert np.max(np.abs(z)) < 4
@@ -597,17 +593,16 @@ def test_coordinates_need_not_be_gaussian(name, deviation):
 )
 def test_where_the_theory_stops(name, capsys):
     """A radius, a covariance, real images, one batch for both, several steps: beside Gaussian simulations."""
-    table = beyond()
-    row, control = table[name], table["gaussian, d = 40" if "d = 40" in name else "gaussian"]
+    control = "gaussian, d = 40" if "d = 40" in name else "gaussian"
     z = []
     for loss in LOSSES:
-        numbers = [[case["level"][loss], *case["change"][loss]] for case in (row, control)]
-        pairs = zip(*numbers, strict=True)
-        z.append([(one["mean"] - two["mean"]) / np.hypot(one["se"], two["se"]) for one, two in pairs])
-    _, gains = scores(BEYOND[name], row)
+        means, errors = zip(*(stored_cells(BESIDE, one, loss) for one in (name, control)), strict=True)
+        z.append((means[0] - means[1]) / np.hypot(*errors))
+    _, gains = scores(BEYOND[name], BESIDE, name)
+    means, errors = stored_cells(BESIDE, name, "test")
     with capsys.disabled():
         print(f"\n{name}: change of the test loss, theory", " ".join(f"{gain:+.3f}" for gain in gains[1]))
-        print("simulation", " ".join(f"{c['mean']:+.3f}({c['se']:.3f})" for c in row["change"]["test"]))
+        print("simulation", means[1:].round(3), errors[1:].round(3))
     assert np.max(np.abs(z)) > 5
 
 
@@ -622,24 +617,25 @@ def page_rows(label):
 
 
 def test_the_page_has_the_numbers_of_the_one_curve_table():
-    table, rows = stored_table("one-curve")["cases"], page_rows("sec-checks-one-curve")
-    assert len(rows) == len(table)
-    for (name, row), cells in zip(table.items(), rows, strict=True):
-        z, _ = scores(ONE_CURVE[name], row)
-        assert (row["d"], row["N"]) == (row["n"] // 2, 3 * row["n"] // 4)
-        shown = [str(row["n"]), str(row["repeats"]), f"{root_mean_square(z):.2f}", f"{np.max(np.abs(z)):.1f}"]
+    rows = page_rows("sec-checks-one-curve")
+    assert len(rows) == len(ONE_CURVE)
+    for (name, setting), cells in zip(ONE_CURVE.items(), rows, strict=True):
+        z, _ = scores(setting, CURVES, name)
+        assert (setting.d, setting.N) == (setting.n // 2, 3 * setting.n // 4)
+        repeats = CURVES["repeats"][CURVES["point"] == name][0]
+        shown = [str(setting.n), str(repeats), f"{root_mean_square(z):.2f}", f"{np.max(np.abs(z)):.1f}"]
         assert cells[-4:] == shown, name
 
 
 def test_the_page_has_the_numbers_beside_the_theory():
     rows = {cells[0]: cells[1:] for cells in page_rows("sec-checks-beside")}
-    for name, row in beyond().items():
-        numbers = [row["level"]["test"], *row["change"]["test"]]
-        shown = [f"{x['mean']:.3f}\N{NO-BREAK SPACE}({1e3 * x['se']:.0f})" for x in numbers]
+    for name in BEYOND:
+        numbers = zip(*stored_cells(BESIDE, name, "test"), strict=True)
+        shown = [f"{mean:.3f}\N{NO-BREAK SPACE}({1e3 * se:.0f})" for mean, se in numbers]
         shown = [number.replace("-", "−") for number in shown]
         assert shown in rows.values(), name
     for key, name in (("**theory**", "gaussian"), ("**theory**, $d=40$", "gaussian, d = 40")):
-        test = one_step(sweep_setting(BEYOND[name])).test
+        test = one_step(BEYOND[name]).test
         shown = [f"{x:.3f}".replace("-", "−") for x in [test[0], *(test[1:] - test[0])]]
         assert rows.pop(key) == shown
     assert len(rows) == len(BEYOND)
@@ -651,7 +647,7 @@ def page_text():
 
 
 def test_the_page_says_how_far_the_covered_inputs_are():
-    every = np.array([scores(BEYOND[name], beyond()[name])[0] for name in COVERED])
+    every = np.array([scores(BEYOND[name], BESIDE, name)[0] for name in COVERED])
     large = np.argwhere(np.abs(every) > 1.75).tolist()
     assert every.size == 48
     # (inputs, loss, column): the last change of the test loss, and that at n^0.5.
@@ -663,18 +659,15 @@ def test_the_page_says_how_far_the_covered_inputs_are():
 
 
 def test_the_page_says_how_rows_scatter():
-    table = stored_table("one-curve")["cases"]
-    rows = [root_mean_square(scores(ONE_CURVE[name], row)[0]) for name, row in table.items()]
+    rows = [root_mean_square(scores(setting, CURVES, name)[0]) for name, setting in ONE_CURVE.items()]
     assert 0.2 < np.std(rows, ddof=1) < 0.3
     assert "scatters: by a quarter in the table below" in page_text()
 
 
 def test_the_page_s_comparisons_beside_the_theory():
-    table = beyond()
-    level = {name: row["level"]["test"]["mean"] for name, row in table.items()}
-    gain = {name: np.array([c["mean"] for c in row["change"]["test"]]) for name, row in table.items()}
-    theory = one_step(sweep_setting(BEYOND["gaussian"])).test
-    small = one_step(sweep_setting(BEYOND["gaussian, d = 40"])).test
+    means = {name: stored_cells(BESIDE, name, "test")[0] for name in BEYOND}
+    level, gain = ({name: one[part] for name, one in means.items()} for part in (0, slice(1, None)))
+    theory, small = (one_step(BEYOND[name]).test for name in ("gaussian", "gaussian, d = 40"))
     assert f"random features are off by a factor of {level['student'] / theory[0]:.1f}." in page_text()
     assert level["correlated"] / theory[0] == pytest.approx(0.9, abs=0.01)
     more = 100 * (gain["correlated"] / (theory[1:] - theory[0]) - 1)
@@ -723,7 +716,7 @@ def test_the_diagonal_of_h_moves_the_test_loss_of_relu_little():
 
 def test_a_second_step_goes_back():
     """Half of n^0.3 overshoots on its batch, where <b, x_i> holds phi y_i besides the signal."""
-    s = sweep_setting(BEYOND["two steps"])
+    s = BEYOND["two steps"]
     eta, shares = float(s.steps[1]), []
     for rng in np.random.default_rng(0).spawn(8):
         network, direction = initial_network(s, rng), sample_direction(s.d, rng)
@@ -746,16 +739,3 @@ def test_a_second_step_goes_back():
     # eta c_1^2 (1 + phi) + eta phi Var(sigma') = 1 for relu, by hand.
     assert second_direction(s.replace(updates=1, step=2.0)).target == pytest.approx(0, abs=1e-12)
     assert "from $\\eta=2.0$ on" in page_text()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["tanh-800", "relu-800"])
-def test_a_chunk_simulated_again_is_the_table_s(name):
-    draws = sweep_chunk(ONE_CURVE[name], 0)
-    row = stored_table("one-curve")["cases"][name]
-    assert draws.shape[0] == CHUNK
-    change = draws[:, :, 1:] - draws[:, :, :1]
-    error = change.std(axis=0, ddof=1) / np.sqrt(CHUNK)
-    stored = np.array([[c["mean"] for c in row["change"][loss]] for loss in LOSSES])
-    # Student's t with 9 degrees of freedom, 24 correlated cells.
-    assert np.max(np.abs(change.mean(axis=0) - stored) / error) < 5
