@@ -7,7 +7,6 @@ from scipy.linalg import expm
 
 from onestep_lib import Setting, one_step, simulate
 from onestep_lib.activations import activation
-from onestep_lib.conventions import problem_in
 from onestep_lib.experiment import (
     first_layer_gradient,
     gradient_step,
@@ -67,8 +66,6 @@ def test_settings_refuse_what_does_not_fit():
     several = SMALL.replace(updates=Schedule([1, 1]))
     with pytest.raises(ValueError, match="fresh must be True and updates 1 for a theory with a step"):
         one_step(several)
-    with pytest.raises(ValueError, match="updates must be 1 in the convention 'moniri'"):
-        problem_in("moniri", several)
     with pytest.raises(ValueError, match="updates must be 1 for features that describe"):
         simulate(several, rng(), repeats=2, feature_map=spike_features(1))
 

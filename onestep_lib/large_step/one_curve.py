@@ -51,6 +51,7 @@ from onestep_lib.large_step.stepped_model import (
     rows_of,
     stepped_losses,
 )
+from onestep_lib.quadrature import gauss_legendre
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.gradient import Gradient, gradient_of
 from onestep_lib.small_step.spikes import spike_level
@@ -85,7 +86,7 @@ def readout_nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
     0.80 1.00
     """
     count = check_count("count", count)
-    points, weights = np.polynomial.legendre.leggauss(count)
+    points, weights = gauss_legendre(count)
     s = (points + 1) / 2
     z = _LARGEST * s**_POWER
     mass = weights * s ** (_POWER - 1) * np.exp(-(z**2) / 2)

@@ -158,7 +158,10 @@ def require_stepped(setting: Setting) -> None:
     ValueError: inputs must be 'gaussian' for the stepped network, got 'spherical'
     """
     check_instance("setting", setting, Setting)
-    setting.require_theory(covers=("vocabulary",))
+    setting.require_theory()
+    setting.require_independent_rows()
+    setting.require_small_output()
+    setting.single_index()
     if setting.inputs != "gaussian":
         raise ValueError(f"inputs must be 'gaussian' for the stepped network, got {setting.inputs!r}")
     if setting.output == "raw":

@@ -162,6 +162,8 @@ def spiked_losses(
     points = check_broadcast(
         phi=check_positive("phi", phi), psi=check_positive("psi", psi), ridge=check_positive("ridge", ridge)
     )
+    check_size("phi", points[0])
+    check_size("psi", points[1])
     fixed = _fixed_arguments(points[2], d, leverage, tolerance)
     values = np.empty((3, points[0].size))
     solution = None
