@@ -3,6 +3,7 @@
 cache        chapters run again when the library changes
 docstrings   the library's docstrings as reference pages
 offline      MathJax from a Python wheel, scripts that would leave the site removed
+results      every result, stated once
 repository   launch buttons and the notes on what needs a kernel
 reference    what each room of the library is for, from its docstrings
 predict      questions that the reader answers before the page does
@@ -39,6 +40,7 @@ from . import (
     predict,
     reference,
     repository,
+    results,
     search,
     teaching,
     unfolding,
@@ -55,6 +57,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
         reference,
         map,
         companion,
+        results,
         teaching,
         search,
         numbers,
