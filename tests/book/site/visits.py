@@ -56,8 +56,9 @@ PAPER = """() => {
   return [folded.map(name), cut.map(name), titles.length,
     document.documentElement.dataset.theme, ground];
 }"""
+# A formula that is not set, or that cannot be read.
 OPENING = """() => [
-  'article.bd-article h1', '.math', '.math .katex',
+  'article.bd-article h1', '.math', '.katex', '.katex-error',
 ].map(selector => document.querySelectorAll(selector).length).concat(jumps)"""
 LAYOUT = """() => {
   const spills = e => {
@@ -218,7 +219,7 @@ def window(browser: Browser, size: str, mode: str, scripts: bool = True) -> Iter
 
 
 def enter(page: Page, root: str, path: str, note: Note) -> None:
-    """Open a page of the site, watched, and wait until nothing moves and nothing loads."""
+    """Open a page of the site, watched, and wait until nothing loads."""
     over = "from disk" if root.startswith("file:") else "over HTTP"
     watch(page, root, lambda fault: note(f"{over}: {fault}"))
     page.add_init_script(f"({RECORD})()")
@@ -227,11 +228,11 @@ def enter(page: Page, root: str, path: str, note: Note) -> None:
         if longest <= LONGEST_TASK:
             break
         longest = min(longest, load(page, root + path))
-    headings, formulas, done, jumps = page.evaluate(OPENING)
+    headings, formulas, done, wrong, jumps = page.evaluate(OPENING)
     if path in BOOK and headings != 1:
         note(f"{over}: {headings} headings of level 1")
-    if done < formulas:
-        note(f"{over}: of {formulas} formulas {done} are set")
+    if wrong or formulas != done:
+        note(f"{over}: of {formulas} formulas {done} are set and {wrong} wrong")
     if path in READ and jumps > LARGEST_JUMP:
         note(f"{over}: things jump while the page loads, by {jumps:.2f}")
     if path in READ and longest > LONGEST_TASK:
