@@ -280,8 +280,8 @@ def grade(
                 process.join()
                 done = kept(sheet.place / result.student / "result.json", result.of)
                 if done is None:
-                    result.notes.append("grading it took too long or too much memory")
                     sheet.mark(result, [], 0)
+                    result.notes = ["grading it took too long or too much memory"]
                     keep(sheet.place / result.student / "result.json", asdict(result))
                 results.append(done or result)
                 del running[sentinel]
