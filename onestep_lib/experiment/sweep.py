@@ -45,7 +45,6 @@ import hashlib
 import inspect
 import json
 import os
-import time
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator
@@ -59,8 +58,8 @@ from typing import Any
 import numpy as np
 
 from onestep_lib._checks import check_choice, check_count, check_instance, check_vector, shown
-from onestep_lib._threads import one_thread
 from onestep_lib.convergence import ConvergenceError
+from onestep_lib.experiment.cost import flops, peak_bytes, seconds
 from onestep_lib.experiment.simulation import one_repeat
 from onestep_lib.large_step.giant import giant_step
 from onestep_lib.large_step.one_curve import nearest_setting, one_step
@@ -124,9 +123,7 @@ def run_sweep(
     path = None if folder is None else Path(folder) / "tasks.jsonl"
     done = {} if path is None else _kept(path, version, set(tasks))
     todo = [(label, *task) for label, task in tasks.items() if label not in done]
-    work = {
-        label: isinstance(which, int) * _counts(setting_of(point))[:2].sum() for label, point, which in todo
-    }
+    work = {one: isinstance(which, int) * flops(setting_of(point)) for one, point, which in todo}
     tasks_left = [delayed(_compute)(*task, version) for task in todo]
     bar = tqdm(total=sum(work.values()), desc="sweep", unit="flop", unit_scale=True, disable=folder is None)
     with bar, closing(Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks_left)) as results:
@@ -402,52 +399,9 @@ def sweep_cost(spec: str | Path | dict[str, Any]) -> dict[str, float]:
     """
     spec = _read(spec)
     points = [(setting_of(point), point["repeats"]) for point in points_of(spec).values()]
-    counts = sum(repeats * _counts(setting) for setting, repeats in points)
     return {
         "tasks": float(sum(1 for _ in _tasks(spec))),
-        "flops": float(counts[:2].sum()),
-        "bytes": max(_bytes(setting) for setting, _ in points),
-        "seconds": float(counts @ _seconds_each()),
+        "flops": sum(repeats * flops(setting) for setting, repeats in points),
+        "bytes": max(peak_bytes(setting) for setting, _ in points),
+        "seconds": sum(repeats * seconds(setting) for setting, repeats in points),
     }
-
-
-def _counts(setting: Setting) -> np.ndarray:
-    """Flops of products and Cholesky factors, of diagonalisations, and elements drawn or passed on."""
-    n, d, N, steps, ridges = setting.n, setting.d, setting.N, setting.steps.size, setting.ridges.size
-    tests, small = max(2000, 2 * n), min(n, N)
-    taken = setting.step_samples if np.any(setting.steps) else 0
-    updates = setting.updates if isinstance(setting.updates, int) else 1  # a spec has no others
-    products = 4 * taken * N * d * (1 if updates == 1 else updates * steps)
-    products += 2 * steps * ((n + tests) * N * d + small * n * N + (tests + n) * N * ridges)
-    elements = (n + taken + tests + N) * d + (steps * (n + tests) + taken) * N
-    few = ridges <= 4
-    return np.array(
-        [products + few * steps * ridges * small**3 / 3, (1 - few) * 9 * steps * small**3, elements]
-    )
-
-
-def _bytes(setting: Setting) -> float:
-    """What is held at once: batches, weights, and features with their slopes or Gram matrices."""
-    n, d, N, small = setting.n, setting.d, setting.N, min(setting.n, setting.N)
-    batches = (n + setting.step_samples + min(max(2000, 2 * n), 2048)) * d
-    return 8.0 * (batches + 4 * N * d + n * N + max(n * N, 2 * small**2))
-
-
-@cache
-def _seconds_each() -> np.ndarray:
-    """CPU seconds of a flop in a product, of one in a diagonalisation, and of an element, on one thread."""
-    rng, times = np.random.default_rng(0), []
-    A = rng.standard_normal((400, 400))
-    actions: tuple[Callable[[], Any], ...] = (
-        lambda: A @ A,
-        lambda: np.linalg.eigh(A),
-        lambda: rng.standard_normal(400**2),
-    )
-    with one_thread():
-        for action, count in zip(actions, (2 * 400**3, 9 * 400**3, 400**2), strict=True):
-            action()
-            start = time.process_time()
-            for _ in range(3):
-                action()
-            times.append((time.process_time() - start) / (3 * count))
-    return np.array(times)
