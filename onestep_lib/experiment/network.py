@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onestep_lib._checks import check_generator
 from onestep_lib.activations import Activation
 from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.settings import Setting
@@ -68,6 +69,7 @@ def initial_network(setting: Setting, rng: np.random.Generator) -> Network:
     >>> print(np.sum(network.weights**2, axis=1)[:3].round(3), f"{np.sum(network.readout**2):.3f}")
     [1. 1. 1.] 1.000
     """
+    check_generator(rng)
     rows = setting.rows
     weights = rows.weights if isinstance(rows, GivenRows) else _drawn_rows(setting, rng)
     if isinstance(setting.readout, Vocabulary):

@@ -208,6 +208,7 @@ def residual(network: Network, X: np.ndarray, y: np.ndarray, output: str = "cent
 
 
 def _initial_output(network: Network, preactivations: np.ndarray, output: str) -> np.ndarray:
+    check_choice("output", output, OUTPUTS)
     raw = network.activation(preactivations) @ network.readout
     return raw if output == "raw" else raw / np.sqrt(network.readout.size)
 

@@ -387,8 +387,11 @@ def write_table(spec: str | Path, folder: str | Path, jobs: int | None = None) -
     lines = ",\n".join(
         f" {json.dumps(key)}: {json.dumps(values.tolist())}" for key, values in columns.items()
     )
-    draft.write_text(f'{head}, "columns": {{\n{lines}\n}}}}\n', "utf-8")
-    os.replace(draft, path)
+    try:
+        draft.write_text(f'{head}, "columns": {{\n{lines}\n}}}}\n', "utf-8")
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
     return path
 
 
