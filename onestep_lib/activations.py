@@ -156,7 +156,7 @@ class Activation(_GaussianFunction):
 
     @cached_property
     def slope_variance(self) -> float:
-        r"""The variance of :math:`\sigma'(Z)`; :math:`c_1=\mathbb E\sigma'`, :math:`2c_2=\mathbb E Z\sigma'`."""
+        r"""The variance of :math:`\sigma'(Z)`, whose mean is :math:`c_1`."""
         nodes, weights = gaussian_quadrature(self.kinks)
         return float(weights @ (self.require_slope()(nodes) - self.c1) ** 2)
 
