@@ -29,7 +29,7 @@ eigenvalue of order :math:`(X/(dL))^2\sim(n/d^2)^2`. Ridge regression learns it 
 order one: for :math:`n\gg d^{4/3}` (if N grows like n), long before a single row knows the direction.
 
 **The second step.** After a step with a readout of signs the output has grown to
-:math:`f_1-f_0\simeq\sqrt N\,c_1r\,\kappa`, :math:`\kappa=v\cdot x` along the noise :math:`\hat g`. That is the
+:math:`f_1-f_0\simeq\sqrt N\,c_1r\,\kappa`, :math:`\kappa=v\cdot x` along the noise :math:`\hat g`: the
 residual of a second step, up to the labels, so that one of size :math:`\eta_2` changes the spike to
 :math:`r(1-\eta_2c_1^2)`. Of the first one's size it buries the rows under that noise, and the gain is lost.
 Of size :math:`1/c_1^2`, of order one, it takes the noise spike away and keeps the gain (observed: relu,
