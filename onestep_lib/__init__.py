@@ -24,8 +24,7 @@ from onestep_lib.activations import Activation, Target
 from onestep_lib.cache import cache_folder, clear_cache
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.experiment.simulation import simulate, simulate_spectrum
-from onestep_lib.large_step.giant import giant_step
-from onestep_lib.large_step.one_curve import one_step
+from onestep_lib.large_step.one_curve import giant_step, one_step
 from onestep_lib.no_step.gaussian_equivalence import random_features
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.stairs import staircase

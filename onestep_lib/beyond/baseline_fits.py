@@ -22,6 +22,7 @@ baselines   the losses of the baselines of a setting
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial import hermite_e
@@ -30,7 +31,6 @@ from scipy.special import factorial
 
 from onestep_lib._checks import check_choice, check_count, check_generator, check_instance, check_items, shown
 from onestep_lib._threads import one_thread
-from onestep_lib._values import by_value
 from onestep_lib.beyond.kernels import kernel_matrix
 from onestep_lib.experiment.ridge import ridge_path
 from onestep_lib.experiment.simulation import Draws
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class _Batch:
     """What a baseline is fitted on, and what it may know."""
 
@@ -51,7 +51,7 @@ class _Batch:
     direction: np.ndarray
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class _Fit:
     """Train and objective, shape (penalties,) or (1,), and a function X -> predictions, (count, the same)."""
 

@@ -51,20 +51,21 @@ bilinear_form   limit of one form
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from onestep_lib._checks import check_choice, check_count, shown
-from onestep_lib._values import by_value, plain
+from onestep_lib._values import plain
 from onestep_lib.hermite import hermite_to_monomial
 from onestep_lib.no_step.gaussian_equivalence import Traces, resolvent_traces
 from onestep_lib.settings import Setting
-from onestep_lib.small_step.gradient import Spike
+from onestep_lib.small_step.gradient import Spike, gradient_spike
 from onestep_lib.small_step.spikes import (
     power_basis,
     readout_factor,
     require_spikes,
     sample_side,
-    spike_or_limit,
 )
 
 __all__ = [
@@ -79,7 +80,7 @@ FORM_VECTORS = ("direction", "gradient", "target", "readout")
 _HIGHEST = 100
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class _Vector:
     """Coordinates: of a sample vector in the h_q, q = 0, 1, ...; of neurons in 1, z, ... made orthonormal."""
 
@@ -100,7 +101,7 @@ def _vector(name: str, value: tuple[str, int], setting: Setting, spike: Spike) -
     return _Vector("target" if kind == "target" else "direction", powers @ power_basis(order))
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class _Constants:
     """The forms of 1 and of the neurons' mean, where F_0 has constant parts."""
 
@@ -162,7 +163,7 @@ def bilinear_form(
     0.8165
     """
     require_spikes(setting, stepped=True)
-    spike = spike_or_limit(setting, spike)
+    spike = spike or gradient_spike(setting)
     v, w = (_vector(name, one, setting, spike) for name, one in (("first", first), ("second", second)))
     sigma = setting.activation
     bulk = resolvent_traces(setting.phi, setting.psi, setting.ridges, sigma.c1**2, sigma.nonlinear_power)

@@ -20,13 +20,13 @@ compare_costs    random features, the setting's steps, and training, on the same
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 
 from onestep_lib._checks import check_count, check_generator, check_instance
 from onestep_lib._threads import one_thread
-from onestep_lib._values import by_value
 from onestep_lib.beyond.training import train_to_convergence
 from onestep_lib.experiment.network import Network, feature_matrix
 from onestep_lib.experiment.ridge import ridge_path
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Cost:
     """The losses of a method and what it took to reach them.
 

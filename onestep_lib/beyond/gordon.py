@@ -30,11 +30,12 @@ gordon_value    the potential at any values of them
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.optimize import root
 
 from onestep_lib._checks import check_instance, check_number, check_positive
-from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.settings import Losses
 from onestep_lib.spiked_features.model import SpikedModel
@@ -49,7 +50,7 @@ _NODES = 2000
 _TOLERANCE = 1e-11
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class GordonSaddle:
     r"""The scalars of the saddle point (module docstring).
 
@@ -78,7 +79,7 @@ class GordonSaddle:
     zeta2: float
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class _Scalars:
     """What the potential is made of: functions of kappa, and the eigenvalues of W^T W."""
 

@@ -52,6 +52,7 @@ shared_error   the mean product of the errors of two fits that share some of the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -66,14 +67,12 @@ from onestep_lib._checks import (
     shown,
 )
 from onestep_lib._threads import one_thread
-from onestep_lib._values import by_value
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.quadrature import gauss_legendre
+from onestep_lib.spiked_features.fit import SpikedSolution, least_squares
 from onestep_lib.spiked_features.losses import solve_spiked
-from onestep_lib.spiked_features.mean_part import WEAK, least_squares
 from onestep_lib.spiked_features.model import SpikedModel, SpikedTable
-from onestep_lib.spiked_features.second_moments import SpikedSolution
 
 __all__ = [
     "loss_scatter",
@@ -91,7 +90,7 @@ _FRACTIONS = 6
 _LABEL_NODES = 60
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class LossScatter:
     """Variances of the losses of single draws, to leading order.
 
@@ -202,7 +201,7 @@ def _problem(model: SpikedModel, n: int, d: int, N: int, ridge: float) -> Proble
     return Problem.of(model, n, d, N, check_number("ridge", ridge, check_positive))
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Fit:
     """A fit with a source: its fixed point (c, Lambda, D, J), and its mean part."""
 
@@ -217,7 +216,7 @@ class Fit:
     pull: np.ndarray
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Problem:
     """One point of a model whose bulk is isotropic."""
 
@@ -247,10 +246,7 @@ class Problem:
         mass = a * weights * (D + source)
         J = np.linalg.inv(np.eye(G) + c[:, None] * Lambda)
         penalty = np.diag(np.concatenate([1 / (self.d * c), 1 / c, 1 / c]))
-        power = self.fractions @ (means.mu0**2 + means.mu1**2 + means.mu2_sq)
-        weak = WEAK * np.sqrt(mass @ power)
-        nothing = np.zeros(3 * G)
-        x, _ = least_squares(self.table.columns, labels.h0, mass, penalty, nothing, weak)
+        x = least_squares(self.table, mass, penalty, np.zeros(3 * G))
         force = means.mu1 @ (mass * labels.h1)
         M, ST = x[:G], x[G:].reshape(2, G)
         return Fit(c, Lambda, D, J, x @ self.table.columns, M, ST, J @ (c * force), J.T @ force)
@@ -312,7 +308,7 @@ class Problem:
         return turn(found.x)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Pair:
     """Two fits: the moments of E and their forces, which are linear in (Q, N), and the sources."""
 
@@ -347,7 +343,7 @@ class Pair:
         return Overlap(self.fixed + y @ self.moments, turn(y, 1.0)[1], y[G * G :])
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Overlap:
     """Two fits: E on the grid, T_g and N_g."""
 

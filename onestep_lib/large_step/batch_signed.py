@@ -31,24 +31,21 @@ signed_covariance   bulk data of the covariances [(I+t_g\hat H)^2+e_gH]/d, each 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_instance, check_nonnegative, check_number, check_positive, check_vector
-from onestep_lib._values import by_value, read_only
-from onestep_lib.activations import TARGETS, Target
-from onestep_lib.cache import kept
+from onestep_lib._values import read_only
+from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
-from onestep_lib.hermite import hermite_series
 from onestep_lib.large_step.labels import LabelLaw, label_law
 from onestep_lib.small_step.gradient import label_moments
 from onestep_lib.spiked_features.model import BulkCovariance
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class SignedSpectrum:
     """Spectral data of one gradient batch in the basis of H-hat; every array has shape (K,).
 
@@ -124,7 +121,6 @@ def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectru
     >>> print(f"{data.weights @ data.square:.3f} {data.weights @ data.hd:.3f}")  # E y^2/alpha and E y^2
     0.500 2.000
     """
-    alpha = check_number("alpha", alpha, check_positive)
     law = label_law(target, noise)
     labels = label_moments(target, noise)
     power = labels.square
@@ -152,8 +148,7 @@ def signed_covariance(
     Parameters
     ----------
     target, noise, alpha
-        As in `signed_spectrum`, which takes some seconds. It is kept in `onestep_lib.cache_folder` for a
-        target that has a name or Hermite coefficients, and for this process for any other.
+        As in `signed_spectrum`, which takes a second, and is kept for this process.
     tilts, strengths : array_like, shape (G,)
         t_g and :math:`e_g\ge0`, one a group.
 
@@ -165,11 +160,7 @@ def signed_covariance(
     >>> print((bulk.scales @ bulk.weights).round(3), bulk.scales.max(axis=1).round(1))
     [1. 1.] [1.  4.3]
     """
-    noise = check_number("noise", noise, check_nonnegative)
-    alpha = check_number("alpha", alpha, check_positive)
-    check_instance("target", target, Target)
-    t = check_vector("tilts", tilts)
-    e = check_vector("strengths", check_nonnegative("strengths", strengths), t.size)
+    t, e = np.asarray(tilts), np.asarray(strengths)
     data = kept_spectrum(target, noise, alpha)
     scales = 1 + np.outer(2 * t, data.h) + np.outer(t**2, data.square) + np.outer(e, data.hd)
     normalised = scales / (scales @ data.weights)[:, None]
@@ -178,27 +169,7 @@ def signed_covariance(
 
 @lru_cache(maxsize=32)
 def kept_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectrum:
-    function = _function_key(target)
-    if function is None:
-        return read_only(signed_spectrum(target, noise, alpha))
-    argument = [function, target.kinks, float(noise), float(alpha)]
-    arrays = kept("signed_spectrum", argument, lambda: asdict(signed_spectrum(target, noise, alpha)))
-    return read_only(SignedSpectrum(**arrays))
-
-
-def _function_key(target: Target) -> str | tuple[float, ...] | None:
-    """The name of a named target, or its Hermite coefficients; None for any other callable.
-
-    Neither values on a grid nor bytecode tell two callables apart: they may differ between the nodes, or by
-    what they read when they are called.
-    """
-    named = TARGETS.get(target.name)
-    if named is not None and target.function is named.function:
-        return target.name
-    function = target.function
-    if isinstance(function, partial) and function.func is hermite_series and not function.keywords:
-        return function.args[0]
-    return None
+    return read_only(signed_spectrum(target, noise, alpha))
 
 
 def _bin_edges(law: LabelLaw, alpha: float, unit: float) -> np.ndarray:

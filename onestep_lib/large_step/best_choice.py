@@ -20,12 +20,12 @@ best_stepped_ridge  the best penalty at each step size
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from onestep_lib._checks import check_callable, check_instance
-from onestep_lib._values import by_value, plain
+from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.large_step.one_curve import one_step
 from onestep_lib.settings import Losses, Setting
@@ -44,7 +44,7 @@ _ROUNDING = 1e-7
 _WIDTH = 1e-4
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Best:
     """A best choice and what it gives; arrays along the other choice.
 
@@ -124,8 +124,6 @@ def best_step(setting: Setting, theory: Theory = one_step) -> Best:
     >>> one_step(setting.replace(step=[0, 15, 60])).test.round(3)
     array([0.33 , 0.236, 0.234])
     """
-    check_instance("setting", setting, Setting)
-    check_callable("theory", theory, "a function from a Setting to Losses")
     grid = np.append(0.0, _STEPS * np.sqrt(setting.N))
 
     def at(ridge: float) -> Callable[[np.ndarray], Losses]:
@@ -167,8 +165,6 @@ def best_stepped_ridge(setting: Setting, theory: Theory = one_step) -> Best:
     >>> print(best.value.round(2), best.losses.test.round(3))
     [0.06 0.17] [0.615 0.463]
     """
-    check_instance("setting", setting, Setting)
-    check_callable("theory", theory, "a function from a Setting to Losses")
     sigma = setting.activation
     grid = _RIDGES * (sigma.c1**2 + sigma.nonlinear_power) * (1 + setting.N / setting.n)
 

@@ -2,16 +2,16 @@ r"""The joint law of a label y and the projection :math:`\zeta=\langle\beta_*,x\
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.special import ndtr
 
-from onestep_lib._checks import check_instance, check_nonnegative, check_number
-from onestep_lib._values import by_value
 from onestep_lib.activations import Target
 from onestep_lib.quadrature import gaussian_quadrature
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class LabelLaw:
     """The joint law of the label y and the projection zeta = <beta_*, x>, in panels of y.
 
@@ -60,8 +60,6 @@ def label_law(target: Target, noise: float) -> LabelLaw:
     >>> print(f"E y^2 = {law.masses[0] @ middle**2:.3f}, E y zeta = {law.masses[1] @ middle:.3f}")
     E y^2 = 1.250, E y zeta = 1.000
     """
-    check_instance("target", target, Target)
-    noise = check_number("noise", noise, check_nonnegative)
     limit = _zeta_range(target)
     kinks = [kink for kink in target.kinks if abs(kink) < limit]
     panels = 2 * int(np.ceil(limit / _SPACING - 1e-9))
