@@ -21,7 +21,6 @@ datasets           images, and the stored tables of long simulations
 """
 
 from onestep_lib.activations import Activation, Target
-from onestep_lib.cache import cache_folder, clear_cache
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.experiment.simulation import simulate, simulate_spectrum
 from onestep_lib.large_step.one_curve import giant_step, one_step
@@ -37,8 +36,6 @@ __all__ = [
     "Losses",
     "Setting",
     "Target",
-    "cache_folder",
-    "clear_cache",
     "giant_step",
     "one_step",
     "random_features",

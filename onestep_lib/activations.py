@@ -18,15 +18,14 @@ target       a target from a name, Hermite coefficients c_{*,k} or a smooth call
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property, lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import erf, expit, ndtr
 
 from onestep_lib._checks import check_callable, check_count, check_text, check_vector, shown
-from onestep_lib._values import by_value
 from onestep_lib.hermite import hermite_coefficients, hermite_series
 from onestep_lib.quadrature import ScalarFunction, evaluate, gaussian_quadrature
 
@@ -40,9 +39,10 @@ __all__ = [
 
 Entry = TypeVar("Entry", bound="_GaussianFunction")
 _TAIL = 13.0
+_WIDTH = 5e-3
 
 
-@by_value
+@dataclass(frozen=True)
 class _GaussianFunction:
     """A function of a standard Gaussian, with its Hermite coefficients."""
 
@@ -120,7 +120,7 @@ class _GaussianFunction:
         return 0.0 if power < 1e-28 * self.second_moment else power
 
 
-@by_value
+@dataclass(frozen=True)
 class Activation(_GaussianFunction):
     """An activation function.
 
@@ -178,7 +178,7 @@ class Activation(_GaussianFunction):
         return self.derivative
 
 
-@by_value
+@dataclass(frozen=True)
 class Target(_GaussianFunction):
     r"""A single-index target :math:`\sigma_*`: y = sigma_*(<beta_*, x>) + noise.
 
@@ -218,6 +218,36 @@ class Target(_GaussianFunction):
                 f"target must have mean zero (c_*0 = 0) here, got {shown(self.name)} with c_*0 = "
                 f"{self.c0:.6g}: subtract its mean"
             )
+
+
+# Classes, so that two are equal by value, also after a pickle; partials and closures are not.
+@dataclass(frozen=True)
+class _Shifted:
+    function: ScalarFunction
+    mean: float
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        return self.function(x) - self.mean
+
+
+@dataclass(frozen=True)
+class _Series:
+    coefficients: tuple[float, ...]
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        return hermite_series(self.coefficients, x)
+
+
+@dataclass(frozen=True)
+class _Slope:
+    """Six-point central differences."""
+
+    function: ScalarFunction
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        x = np.asarray(x, dtype=np.float64)
+        pairs = [self.function(x + j * _WIDTH) - self.function(x - j * _WIDTH) for j in (1, 2, 3)]
+        return (45 * pairs[0] - 9 * pairs[1] + pairs[2]) / (60 * _WIDTH)
 
 
 def _normal_density(x: np.ndarray) -> np.ndarray:
@@ -346,12 +376,7 @@ def centred(sigma: Activation | str) -> Activation:
     centred relu: c_0 = 0.0000, c_1 = 0.5000
     """
     sigma = activation(sigma)
-    shifted = partial(_minus, sigma.function, sigma.c0)
-    return replace(sigma, name=f"centred {sigma.name}", function=shifted)
-
-
-def _minus(function: ScalarFunction, mean: float, x: np.ndarray) -> np.ndarray:
-    return function(x) - mean
+    return replace(sigma, name=f"centred {sigma.name}", function=_Shifted(sigma.function, sigma.c0))
 
 
 @lru_cache
@@ -383,14 +408,7 @@ def activation(value: Activation | str | ScalarFunction) -> Activation:
     if isinstance(value, str):
         return _named(value)
     check_callable("activation", value, "a name, an Activation or a callable")
-    slope = partial(_central_difference, value)
-    return Activation(getattr(value, "__name__", "callable"), value, (), slope)
-
-
-def _central_difference(function: ScalarFunction, x: np.ndarray, width: float = 5e-3) -> np.ndarray:
-    x = np.asarray(x, dtype=np.float64)
-    pairs = [function(x + j * width) - function(x - j * width) for j in (1, 2, 3)]
-    return (45 * pairs[0] - 9 * pairs[1] + pairs[2]) / (60 * width)
+    return Activation(getattr(value, "__name__", "callable"), value, (), _Slope(value))
 
 
 def target(value: Target | str | Sequence[float] | ScalarFunction) -> Target:
@@ -419,11 +437,10 @@ def target(value: Target | str | Sequence[float] | ScalarFunction) -> Target:
     polynomial = tuple(check_vector("target", value).tolist())
     if not polynomial:
         raise ValueError("target must have at least one Hermite coefficient, got an empty sequence")
-    return _series(polynomial)
+    return _polynomial(polynomial)
 
 
 @lru_cache(maxsize=256)
-def _series(polynomial: tuple[float, ...]) -> Target:
-    """One target for the same coefficients, so that settings compare by value."""
+def _polynomial(polynomial: tuple[float, ...]) -> Target:
     name = " + ".join(f"{c:.6g} He{k}" for k, c in enumerate(polynomial) if c) or "0"
-    return Target(name, partial(hermite_series, polynomial), (), polynomial)
+    return Target(name, _Series(polynomial), (), polynomial)

@@ -40,6 +40,7 @@ losses_from    library's losses from a paper's
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,13 +57,12 @@ from onestep_lib._checks import (
     check_real,
     shown,
 )
-from onestep_lib._values import by_value
 from onestep_lib.settings import Losses, Setting
 
 Value = float | np.ndarray
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Convention:
     """How a paper writes the experiment.
 
@@ -138,7 +138,7 @@ CONVENTIONS: dict[str, Convention] = {
 """The conventions by name."""
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class PaperProblem:
     """The numbers of an experiment in a paper's notation.
 
@@ -157,7 +157,7 @@ class PaperProblem:
     step: Value
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class PaperLosses:
     """What a paper calls its training and its test loss."""
 

@@ -7,6 +7,8 @@ vocabulary (1, -1), and (1,) is the readout of all ones.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -18,14 +20,14 @@ from onestep_lib._checks import (
     check_vector,
     shown,
 )
-from onestep_lib._values import by_value, read_only
+from onestep_lib._values import read_only
 
 __all__ = [
     "Vocabulary",
 ]
 
 
-@by_value(init=False)
+@dataclass(frozen=True, init=False)
 class Vocabulary:
     r"""A finite law of the readout's entries, in units of :math:`1/\sqrt N`.
 
@@ -80,7 +82,7 @@ class Vocabulary:
         return rng.choice(self.values, size=check_count("count", count), p=shares)
 
 
-@by_value(init=False)
+@dataclass(frozen=True, eq=False, init=False)
 class GivenRows:
     """First-layer rows that are not drawn: every repeat of a simulation starts from them.
 

@@ -11,11 +11,12 @@ layer, with an error of order 1/k.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_choice, check_count, check_nonnegative, check_vector, shown
-from onestep_lib._values import by_value
 
 __all__ = [
     "Schedule",
@@ -24,7 +25,7 @@ __all__ = [
 BATCHES = ("same", "fresh")
 
 
-@by_value(init=False)
+@dataclass(frozen=True, init=False)
 class Schedule:
     """Several gradient steps on the first layer.
 

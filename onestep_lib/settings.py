@@ -38,7 +38,7 @@ Initial rows may be correlated: with ``shared`` = s they have a component in com
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ from onestep_lib._checks import (
     check_size,
     shown,
 )
-from onestep_lib._values import by_value, plain
+from onestep_lib._values import plain
 from onestep_lib.activations import Activation, Target
 from onestep_lib.activations import activation as as_activation
 from onestep_lib.activations import target as as_target
@@ -137,7 +137,7 @@ def _updates(value: Any, n: int, fresh: bool) -> int | Schedule:
     return check_count("updates", value)
 
 
-@by_value(init=False)
+@dataclass(frozen=True, init=False)
 class Setting:
     r"""An experiment; the normalisation is that of :mod:`onestep_lib.settings`.
 
@@ -373,7 +373,7 @@ class Setting:
         return replace(self, **changes)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Losses:
     r"""Train, test and objective in the normalisation of :mod:`onestep_lib.settings`.
 

@@ -15,6 +15,7 @@ and every overlap is 0.)
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -23,7 +24,7 @@ from numpy.typing import ArrayLike
 from scipy.special import factorial
 
 from onestep_lib._checks import check_callable, check_count, check_real, check_text, check_vector, shown
-from onestep_lib._values import by_value, read_only
+from onestep_lib._values import read_only
 from onestep_lib.quadrature import evaluate, gaussian_quadrature
 
 __all__ = [
@@ -34,7 +35,7 @@ __all__ = [
 _REACH = 8.5
 
 
-@by_value
+@dataclass(frozen=True)
 class TwoIndexTarget:
     r"""A target :math:`y=g(z_1,z_2)+` noise of two directions.
 

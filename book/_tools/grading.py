@@ -195,7 +195,7 @@ def start(work: Path, assignment: str, student: str) -> subprocess.Popen:
     token = str(work.resolve())
     environment = os.environ | {
         TOKEN: token, "IPYTHONDIR": str(work / "ipython"), "MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT),
-        "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ONESTEP_CACHE": "off",
+        "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
     }  # fmt: skip
     with (work / "log.txt").open("wb") as log:
         return subprocess.Popen(

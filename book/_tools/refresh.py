@@ -15,8 +15,6 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-from onestep_lib._files import replace_file
-
 CHAPTERS = Path(__file__).resolve().parents[1]
 CHECKED = "nbval-check-output"
 METADATA = {
@@ -40,7 +38,7 @@ def refresh(path: Path) -> None:
     nbformat.validate(notebook)
     text = io.StringIO()
     nbformat.write(notebook, text)
-    replace_file(path, text.getvalue().encode())
+    path.write_text(text.getvalue(), encoding="utf-8")
 
 
 def strip(notebook: nbformat.NotebookNode) -> None:

@@ -18,6 +18,7 @@ training_loss          L and its gradient
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,7 +35,6 @@ from onestep_lib._checks import (
     shown,
 )
 from onestep_lib._threads import one_thread
-from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.experiment.network import Network, feature_matrix
 from onestep_lib.experiment.ridge import ridge_path
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class TrainedNetwork(Network):
     """A network whose layers were trained together.
 

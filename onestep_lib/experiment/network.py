@@ -8,10 +8,11 @@ initial_network   draw the network at initialisation (rows and readout as the se
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from onestep_lib._checks import check_generator, check_instance, check_matrix, check_vector
-from onestep_lib._values import by_value
 from onestep_lib.activations import Activation
 from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.settings import Setting
@@ -22,7 +23,7 @@ __all__ = [
 ]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Network:
     """A two-layer network.
 

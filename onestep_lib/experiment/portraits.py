@@ -11,12 +11,13 @@ step_portrait   all of it, for a setting with a path of step sizes
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_count, check_generator, check_instance, shown
 from onestep_lib._threads import one_thread
-from onestep_lib._values import by_value
 from onestep_lib.experiment.network import feature_matrix
 from onestep_lib.experiment.profiles import Profile, learned_profile
 from onestep_lib.experiment.simulation import Draws, simulate
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Portrait:
     """What one gradient step does, along a path of S step sizes.
 

@@ -12,12 +12,13 @@ plane_profile     the learned function on the plane of a target's two directions
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_count, check_generator, check_instance, check_vector, shown
 from onestep_lib._threads import one_thread
-from onestep_lib._values import by_value
 from onestep_lib.experiment.batches import sample_inputs
 from onestep_lib.experiment.network import feature_matrix
 from onestep_lib.experiment.ridge import ridge_path
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Profile:
     r"""Means of the learned function in bins of z = <beta_*, x>, or of the plane of two directions.
 

@@ -28,6 +28,7 @@ least_squares_inflation   what estimation costs least squares on Gaussian featur
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,7 +47,6 @@ from onestep_lib._checks import (
     check_vector,
     shown,
 )
-from onestep_lib._values import by_value
 
 __all__ = [
     "least_squares_inflation",
@@ -61,7 +61,7 @@ _GRAM = 1e-9
 _FEW = 4
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class RidgePath:
     """Ridge fits at every penalty; L is () for one penalty, (L,) for a path.
 

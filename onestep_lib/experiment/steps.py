@@ -20,7 +20,7 @@ scheduled_steps        network after steps of any sizes, each on its own batch
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,7 +37,6 @@ from onestep_lib._checks import (
     check_vector,
     shown,
 )
-from onestep_lib._values import by_value
 from onestep_lib.experiment.network import Network, feature_matrix
 from onestep_lib.settings import OUTPUTS
 
@@ -49,7 +48,7 @@ __all__ = [
 ]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class SteppedNetwork(Network):
     """A network after one gradient step, with what the step started from.
 

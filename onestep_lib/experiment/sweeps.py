@@ -11,10 +11,8 @@ simulate the true network (`onestep_lib.simulate`) at step 0 and over the step s
 ``exponents``, :math:`\log\eta/\log n`, for every case of `ONE_CURVE`, `THREE_SIZES` and `TWO_BATCHES` (what
 the theory covers; in the last the gradient's batch has from a fifth to ten times the samples of the ridge
 batch) and `BEYOND` (inputs that are not Gaussian, one batch used twice, several steps), and write means and
-standard errors. A case runs in chunks of ten repeats; finished chunks are kept in
-`onestep_lib.cache_folder`, so that a killed run goes on where it stopped, as long as the library was not
-edited. Chunk k of a case draws from ``numpy.random.default_rng([seed, k])`` and can be repeated alone
-(`sweep_chunk`).
+standard errors, one case after the other. A case runs in chunks of ten repeats; chunk k draws from
+``numpy.random.default_rng([seed, k])`` and can be repeated alone (`sweep_chunk`).
 
 Changes are differences to step 0 repeat by repeat, which share their draws. The theory beside a case of
 `BEYOND` is that of `onestep_lib.large_step.one_curve.nearest_setting`.
@@ -44,9 +42,7 @@ from joblib import Parallel, delayed, parallel_config
 from tqdm.auto import tqdm
 
 from onestep_lib._checks import check_choice, check_count, check_instance, check_real, shown
-from onestep_lib._files import replace_file
 from onestep_lib.activations import Activation
-from onestep_lib.cache import kept, library_version
 from onestep_lib.experiment.simulation import simulate
 from onestep_lib.repeats import mean_and_error
 from onestep_lib.settings import LOSSES, Setting
@@ -181,12 +177,6 @@ def sweep_chunk(case: dict[str, Any], chunk: int) -> np.ndarray:
     return np.asarray(simulate(setting, rng, CHUNK).draws)
 
 
-def _kept_chunk(version: str, case: dict[str, Any], chunk: int) -> np.ndarray:
-    if library_version() != version:
-        raise RuntimeError("the library was edited while the sweep ran: start it again")
-    return kept("sweep_chunk", [case, chunk], lambda: {"draws": sweep_chunk(case, chunk)})["draws"]
-
-
 def sweep_row(case: dict[str, Any], draws: np.ndarray) -> dict[str, Any]:
     """Return a case's entry of the table from its draws.
 
@@ -244,13 +234,12 @@ def write_table(sweep: str, path: Path, names: list[str], jobs: int) -> None:
     for name in names:
         case = SWEEPS[sweep][name]
         table["cases"][name] = sweep_row(case, _draws(name, case, jobs))
-        replace_file(path, (json.dumps(table, indent=1) + "\n").encode())
+        path.write_text(json.dumps(table, indent=1) + "\n")
 
 
 def _draws(name: str, case: dict[str, Any], jobs: int) -> np.ndarray:
     """All draws of a case, in worker processes that end with it, also when a signal ends it."""
-    version = library_version()
-    tasks = [delayed(_kept_chunk)(version, case, chunk) for chunk in range(case["repeats"] // CHUNK)]
+    tasks = [delayed(sweep_chunk)(case, chunk) for chunk in range(case["repeats"] // CHUNK)]
     with (
         parallel_config("loky", idle_worker_timeout=_IDLE),
         closing(Parallel(n_jobs=jobs, return_as="generator")(tasks)) as results,

@@ -24,13 +24,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_choice, check_items, check_text, shown
-from onestep_lib._values import by_value
 from onestep_lib.figures import _html, _still, svg
 from onestep_lib.figures.series import Bars, Column, Mark, Series, numbers
 from onestep_lib.figures.sliders import Slider, value_text
@@ -45,7 +45,7 @@ MAX_BYTES = 150_000
 """Largest HTML of one explorer: a page must stay light."""
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Panel:
     """One pair of axes.
 
@@ -133,7 +133,7 @@ def _holds_texts(values: object) -> bool:
     return isinstance(values, str) or (isinstance(values, np.ndarray) and values.dtype.kind == "U")
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Readout:
     """A number that follows the sliders: values of shape (len(slider), ...), or texts.
 
@@ -171,7 +171,7 @@ class Readout:
         return np.array(texts).reshape(sizes), follow
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Explorer:
     """A figure with sliders; as the last value of a notebook cell it is shown.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -12,7 +13,6 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from onestep_lib._checks import check_callable, check_items, check_text, shown
-from onestep_lib._values import by_value
 from onestep_lib.figures.plotting import picture as as_picture
 from onestep_lib.figures.sliders import Slider, value_text
 
@@ -24,7 +24,7 @@ Picture = Any
 """A matplotlib figure, or anything with `_repr_html_`."""
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class StillFigure:
     """HTML of a picture where no simulation can be run."""
 

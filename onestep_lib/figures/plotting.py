@@ -12,6 +12,7 @@ import io
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -35,7 +36,6 @@ from onestep_lib._checks import (
     check_vector,
     shown,
 )
-from onestep_lib._values import by_value
 from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, ERROR_BARS, MARKERS, linestyle
 
 __all__ = [
@@ -427,7 +427,7 @@ def _digits(value: float, count: int) -> str:
 _GROUND = "color-mix(in srgb,#fff 100%,var(--jp-layout-color0))"
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Picture:
     """A figure as an image with its alternative text, whatever page it is shown on."""
 

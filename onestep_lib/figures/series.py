@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import as_floats, check_choice, check_items, check_text, shown
-from onestep_lib._values import by_value
 from onestep_lib.figures import svg
 from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, ERROR_BARS
 
@@ -28,7 +27,7 @@ __all__ = [
 ]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Column:
     """Values of shape (len(slider), ..., points) and the indices of the sliders they follow."""
 
@@ -45,7 +44,7 @@ class Column:
         return {"table": text, "sliders": self.sliders, "points": self.table.shape[-1]}
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Mark:
     """One SVG path that may move; see `onestep_lib.figures.svg.path`."""
 
@@ -66,7 +65,7 @@ class Mark:
         return {"kind": self.kind, "columns": columns, "shape": self.shape, "base": self.base}
 
 
-@by_value(kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Series:
     """What all series share: a label in the legend, the sliders followed, a colour.
 
@@ -103,7 +102,7 @@ class Series:
         return f"os-{self.colour or CYCLE[order % len(CYCLE)]}"
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Line(Series):
     """A curve: x and y of shape (points,), or (len(slider), ..., points) for the named sliders.
 
@@ -137,7 +136,7 @@ class Line(Series):
         return [_line(placed, self.colour_class(order), dash)]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Dots(Series):
     """Points; where `se` (of the shape of y) is given, error bars of two standard errors.
 
@@ -186,7 +185,7 @@ class Dots(Series):
         return [Mark("error", reach, f'class="os-error {colour}"'), dots]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Bars(Series):
     """A histogram: heights of shape (bars,), or (len(slider), ..., bars), over `edges` (bars + 1,).
 
@@ -222,7 +221,7 @@ class Bars(Series):
         return [Mark("bars", columns, f'class="os-bars {self.colour_class(order)}"', base=base)]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class VLine(Series):
     """A vertical line at x: a number, or an array of shape (len(slider), ...).
 
@@ -251,7 +250,7 @@ class VLine(Series):
         return [_line(placed | {"y": ends}, self.colour_class(order), self.dash)]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class HLine(Series):
     """A horizontal line at y: a number, or an array of shape (len(slider), ...).
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from html import escape
 
 import numpy as np
 
-from onestep_lib._values import by_value
 from onestep_lib.figures.look import DASHES
 
 WIDTH, HEIGHT = 7200, 5000
@@ -32,7 +32,7 @@ MARKER_PATHS = {
 }
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Axis:
     """A linear or logarithmic axis from `low` (at `start`) to `high` (at `stop`, viewBox units)."""
 

@@ -26,11 +26,12 @@ error_parts   the parts from ratios and powers, vectorised
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_broadcast, check_nonnegative, check_real, shown
-from onestep_lib._values import by_value
 from onestep_lib.no_step.gaussian_equivalence import resolvent_traces
 from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_means
 
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class ErrorParts:
     r"""The five parts of a test loss, all >= 0; their sum is the test loss (:eq:`eq-ge-parts`).
 

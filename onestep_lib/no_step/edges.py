@@ -21,7 +21,7 @@ outer_traces   m_1, m_2, tau and their derivatives to the right of the spectrum
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -29,7 +29,6 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize_scalar
 
 from onestep_lib._checks import check_instance, check_nonnegative, check_number, check_positive
-from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.gaussian_equivalence import Traces
 from onestep_lib.settings import Setting
@@ -37,7 +36,7 @@ from onestep_lib.settings import Setting
 _Real = float | np.ndarray
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Averages:
     """E[1/(x + w)] and E[x/(x + w)] and their w-derivatives, for real w outside the support of -x."""
 
@@ -61,7 +60,7 @@ def _averages(w: _Real, c: float, root: _Real) -> Averages:
     return Averages(p, e, -(p**2) / (e * root), -e / root)
 
 
-@by_value
+@dataclass(frozen=True)
 class LawShape:
     """The parameters of the law of F F^T/n in units of a: beta = b/a, c = n/d, k = n/N.
 

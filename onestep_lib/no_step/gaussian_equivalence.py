@@ -26,6 +26,7 @@ random_features    the losses of a Setting
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,6 @@ from onestep_lib._checks import (
     check_size,
     shown,
 )
-from onestep_lib._values import by_value
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.marchenko_pastur import (
     MarchenkoPasturMeans,
@@ -59,7 +59,7 @@ _ITERATIONS = 100
 _TOLERANCE = 1e-13
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Traces:
     r"""The limits of the resolvent's traces and their exact derivatives in lambda.
 

@@ -11,12 +11,12 @@ feature_law   the same of F F^T/n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_count, check_instance, check_positive, check_real, shown
-from onestep_lib._values import by_value
 from onestep_lib.no_step.density import spectral_density
 from onestep_lib.no_step.edges import LawShape, bulk_edges
 from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_density, marchenko_pastur_edges
@@ -32,7 +32,7 @@ _CROWDING = 4
 _MERGED = 1e-11
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class Law(ABC):
     """A law of eigenvalues: intervals with a density, and an atom at 0.
 
@@ -88,7 +88,7 @@ class Law(ABC):
         return values * np.minimum(x / least, 1.0) ** np.log10(high / low)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class WeightLaw(Law):
     r"""The limiting law of the squared singular values of W_0, the d eigenvalues of :math:`W_0^\top W_0`.
 
@@ -125,7 +125,7 @@ def weight_law(setting: Setting) -> WeightLaw:
     return WeightLaw(np.array([[low / psi, high / psi]]), max(0.0, 1 - 1 / psi), psi)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class FeatureLaw(Law):
     r"""The limiting law of the eigenvalues of :math:`FF^\top/n` for random features.
 

@@ -17,13 +17,13 @@ marchenko_pastur_means     E[x^j/(1 + v x)^i] for the pairs (j, i) that ridge re
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_broadcast, check_nonnegative, check_number, check_positive
-from onestep_lib._values import by_value
 
 __all__ = [
     "marchenko_pastur_density",
@@ -77,7 +77,7 @@ def marchenko_pastur_density(x: ArrayLike, ratio: float) -> np.ndarray:
     return np.sqrt(inside) / (2 * np.pi * ratio * x)
 
 
-@by_value
+@dataclass(frozen=True, eq=False)
 class MarchenkoPasturMeans:
     """Averages over the Marchenko-Pastur eigenvalue x.
 

@@ -43,7 +43,7 @@ MISSPELLED = {
 }
 # Public modules that state no formula of the theory.
 NO_THEORY = {
-    "batches", "cache", "convergence", "costs", "drawings", "explorer", "feature_maps", "initialisation",
+    "batches", "convergence", "costs", "drawings", "explorer", "feature_maps", "initialisation",
     "inputs", "kernel", "look", "repeats",
     "network", "plotting", "portraits", "schedules", "series", "settings", "signature", "simulation",
     "sliders", "svg", "sweeps",

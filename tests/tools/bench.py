@@ -10,8 +10,6 @@ import os
 import tempfile
 
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
-# Set-ups are measured anew, without touching the reader's cache.
-os.environ["ONESTEP_CACHE"] = tempfile.mkdtemp()
 
 import atexit
 import platform
@@ -33,7 +31,6 @@ from sklearn.linear_model import Ridge
 
 from onestep_lib import Setting, __version__, simulate
 from onestep_lib.activations import activation, target
-from onestep_lib.cache import clear_cache
 from onestep_lib.experiment import first_layer_gradient, initial_network, ridge_path
 from onestep_lib.experiment.sweeps import ONE_CURVE, sweep_setting
 from onestep_lib.large_step import batch_signed, giant_step, one_step, row_lengths
@@ -41,7 +38,8 @@ from onestep_lib.no_step import random_features, ridge_losses
 from onestep_lib.small_step import finite_staircase, staircase
 from onestep_lib.spiked_features import SpikedModel, spiked_losses
 
-atexit.register(shutil.rmtree, os.environ["ONESTEP_CACHE"], ignore_errors=True)
+BYTECODE = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, BYTECODE, ignore_errors=True)
 
 RESULTS = Path(__file__).parents[1] / "BENCHMARKS.md"
 ROOT = RESULTS.parents[2]
@@ -87,7 +85,7 @@ def cpu_time(code: str) -> float:
     environment = {
         **os.environ,
         "PYTHONDONTWRITEBYTECODE": "",
-        "PYTHONPYCACHEPREFIX": os.environ["ONESTEP_CACHE"],
+        "PYTHONPYCACHEPREFIX": BYTECODE,
     }
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env=environment)
@@ -169,30 +167,26 @@ def short_curve_rows() -> list[Row]:
 
 
 def curve_rows() -> list[Row]:
-    """The one-curve theory: set-ups new and from disk, and the step sizes of the stored table."""
+    """The one-curve theory: set-ups, and the step sizes of the stored table."""
     rows = []
     for name, limit in (("tanh-800", 3.0), ("relu-800", 15.0), ("softplus-800", 15.0), ("mixed-800", 15.0)):
         setting = sweep_setting(ONE_CURVE[name])
         start = setting.replace(step=1.0)
-        times = [set_up_time(start, keep) for keep in (False, True)]
         steps = np.array([median_time(partial(one_step, setting.replace(step=s)), 3) for s in setting.steps])
         rows += [
-            Row(f"one curve, {name}, set-up", times[0], "s", limit),
-            Row(f"one curve, {name}, set-up from disk", 1e3 * times[1], "ms"),
+            Row(f"one curve, {name}, set-up", set_up_time(start), "s", limit),
             Row(f"one curve, {name}, a step size, mean of 0 to n^0.8", 1e3 * steps.mean(), "ms", 100.0),
             Row(f"one curve, {name}, the slowest step size", 1e3 * steps.max(), "ms", 100.0),
         ]
     many = sweep_setting(ONE_CURVE["relu-800"]).replace(n=50_000, step=1.0)
-    rows.append(Row("one curve, relu, n = 125 d, set-up", set_up_time(many, False), "s", 15.0))
+    rows.append(Row("one curve, relu, n = 125 d, set-up", set_up_time(many), "s", 15.0))
     return rows
 
 
-def set_up_time(setting: Setting, keep: bool) -> float:
-    """Seconds of a first point in this process, with or without the files of an earlier one."""
+def set_up_time(setting: Setting) -> float:
+    """Seconds of a first point in this process."""
     for known in (batch_signed.kept_spectrum, row_lengths._lengths):
         known.cache_clear()
-    if not keep:
-        clear_cache()
     start = time.perf_counter()
     one_step(setting)
     return time.perf_counter() - start
