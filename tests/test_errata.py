@@ -30,7 +30,7 @@ from onestep_lib.experiment import (
     take_steps,
 )
 from onestep_lib.hermite import hermite, monomial_to_hermite
-from onestep_lib.large_step import spike_strength
+from onestep_lib.large_step import stepped_model
 from onestep_lib.no_step import random_features, resolvent_traces
 from onestep_lib.repeats import mean_and_error
 from onestep_lib.small_step import (
@@ -183,7 +183,10 @@ def test_the_giant_step_has_the_exponent_one_half():
     """The talk, on the test error: "alpha=1/" is cut."""
     sizes = [1000, 4000, 16000, 64000]
     for exponent, growth in ((0.4, -0.1), (0.5, 0.0), (0.6, 0.1)):
-        spikes = [spike_strength(Setting(n=n, d=n // 2, N=n), n**exponent) for n in sizes]
+        spikes = [
+            stepped_model(Setting(n=n, d=n // 2, N=n, readout=[1]), n**exponent, "isotropic").spikes[0]
+            for n in sizes
+        ]
         slope = np.polyfit(np.log(sizes), np.log(spikes), 1)[0]
         print(f"eta = n^{exponent}: spike {np.round(spikes, 3)}, grows like n^{slope:+.3f}")
         assert slope == pytest.approx(growth, abs=1e-9)

@@ -16,6 +16,10 @@ from functools import cache
 import matplotlib as mpl
 import numpy as np
 import pytest
+from onestep_lib.beyond.two_steps import TwoStepSpectrum
+from onestep_lib.small_step.spiked_noise import OneSpike
+from onestep_lib.spiked_features.acceleration import anderson
+from onestep_lib.spiked_features.second_moments import SpikedSolution
 
 import onestep_lib
 from onestep_lib import (
@@ -60,7 +64,6 @@ from onestep_lib.beyond.scatter import LossScatter
 from onestep_lib.beyond.second_step import SecondGradient
 from onestep_lib.beyond.shared_rows import shared_model
 from onestep_lib.beyond.training import TrainedNetwork, trained_losses, training_loss
-from onestep_lib.beyond.two_steps import TwoStepSpectrum
 from onestep_lib.conventions import (
     Convention,
     PaperLosses,
@@ -187,7 +190,6 @@ from onestep_lib.small_step import (
 )
 from onestep_lib.small_step.gradient import Gradient, LabelMoments, SecondDirection, Spike
 from onestep_lib.small_step.outliers import Outliers
-from onestep_lib.small_step.spiked_noise import OneSpike
 from onestep_lib.small_step.spikes import sample_side, spike_constant, spike_matrix
 from onestep_lib.small_step.stairs import Gain, finite_gain
 from onestep_lib.small_step.weights import WeightSpectrum
@@ -203,12 +205,10 @@ from onestep_lib.spiked_features import (
     spiked_losses,
     target_means,
 )
-from onestep_lib.spiked_features.acceleration import anderson
 from onestep_lib.spiked_features.conditional_means import FeatureMeans, TargetMeans
 from onestep_lib.spiked_features.fixed_point import FixedPoint, Sweep, sweep_fixed_point
 from onestep_lib.spiked_features.kappa import KappaGrid
 from onestep_lib.spiked_features.model import BulkCovariance, GroupTable, SpikedTable, isotropic_covariance
-from onestep_lib.spiked_features.second_moments import SpikedSolution
 from onestep_lib.two_index import TwoIndexTarget
 
 mpl.use("Agg")

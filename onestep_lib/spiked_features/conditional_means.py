@@ -356,4 +356,5 @@ def _enough_nodes(
             if np.all(excess < _GAP + rounding):
                 return _NODE_COUNTS[index - 1]
         previous = current
-    raise ConvergenceError(solver, gap, at)
+    reason = "the function varies too fast between its kinks: take a smaller step, or list its kinks"
+    raise ConvergenceError(solver, gap, at, reason)

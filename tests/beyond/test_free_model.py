@@ -47,7 +47,7 @@ def test_vocabularies(values, sigma, deviation):
     z = []
     for seed, (gamma, r) in enumerate(((0.9, 1.0), (0.5, 2.0))):
         one = model(values, sigma)
-        theory = free_losses(one, gamma, r, *RATIOS, [0.01, 0.1], d=SIZES[1], leverage=True)
+        theory = free_losses(one, gamma, r, *RATIOS, [0.01, 0.1], d=SIZES[1])
         drawn = replace(one, alignment=gamma, spikes=r * one.spikes)
         z.append(z_scores(drawn, theory, 10 * values + seed, 16))
     check(z, f"{sigma}, {values} values", deviation)
@@ -61,7 +61,7 @@ def test_a_grid_of_overlaps_and_sizes(values, deviation):
     for i, gamma in enumerate(gammas):
         for j, r in enumerate(strengths):
             one = model(values, "softplus", row_variance=1.0)
-            theory = free_losses(one, gamma, r, *RATIOS, [0.01, 0.1], d=SIZES[1], leverage=True)
+            theory = free_losses(one, gamma, r, *RATIOS, [0.01, 0.1], d=SIZES[1])
             drawn = replace(one, alignment=gamma, spikes=r * one.spikes)
             z.append(z_scores(drawn, theory, 100 * i + j, 24))
     check(z, f"softplus, Gaussian rows, {values} values, 5 x 5 overlaps and sizes", deviation)
