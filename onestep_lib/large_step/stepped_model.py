@@ -124,7 +124,7 @@ def stepped_model(setting: Setting, step: float, bulk: str = "full") -> SpikedMo
     >>> setting = Setting(n=400, d=200, N=300, activation="relu", readout="signs")
     >>> model = stepped_model(setting, step=20, bulk="isotropic")
     >>> print(model.spikes.round(3), model.fractions)
-    [-0.707  0.707] [0.5 0.5]
+    [ 0.707 -0.707] [0.5 0.5]
     """
     check_instance("setting", setting, Setting)
     return next(stepped_models(setting, [check_number("step", step, check_nonnegative)], bulk))
@@ -176,7 +176,7 @@ def _readout(setting: Setting, gradient: Gradient, rate: float) -> tuple[np.ndar
     if isinstance(readout, Vocabulary):
         z, shares = np.array(readout.values), np.array(readout.shares)
     elif readout == "signs" or rate == 0 or sigma.nonlinear_power == 0:
-        z, shares = np.array([-1.0, 1.0]), np.array([0.5, 0.5])
+        z, shares = np.array([1.0, -1.0]), np.array([0.5, 0.5])
     else:
         z, shares = readout_nodes(node_count(gradient, rate, odd))
         z, shares = np.concatenate([-z[::-1], z]), np.concatenate([shares[::-1], shares]) / 2

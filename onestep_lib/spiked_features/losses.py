@@ -156,8 +156,8 @@ def spiked_losses(
 
 def free_losses(
     model: SpikedModel,
-    alignment: float,
-    strength: float,
+    alignment: ArrayLike,
+    strength: ArrayLike,
     phi: ArrayLike,
     psi: ArrayLike,
     ridge: ArrayLike,
@@ -174,22 +174,34 @@ def free_losses(
     ----------
     model : SpikedModel
         Its spikes are multiplied by r; its alignment is not used.
-    alignment, strength : float
-        :math:`\gamma` in [-1, 1], and r.
+    alignment, strength : array_like
+        :math:`\gamma` in [-1, 1], and r; they broadcast.
     phi, psi, ridge, d
         As in `spiked_losses`.
+
+    Returns
+    -------
+    Losses
+        Of the shape of the first two, then that of the ratios and penalties.
 
     Examples
     --------
     >>> from onestep_lib.activations import activation, target
     >>> from onestep_lib.spiked_features import SpikedModel, free_losses
     >>> model = SpikedModel(activation("tanh"), [1, -1], [0.5, 0.5], target("sin"))
-    >>> near, far = (free_losses(model, gamma, 2.0, phi=0.5, psi=0.5, ridge=0.1) for gamma in (1, 0.5))
-    >>> print(near.test < far.test)  # a spike nearer to the target is better
+    >>> losses = free_losses(model, [0, 0.5, 1], 2.0, phi=0.5, psi=0.5, ridge=0.1)
+    >>> print((losses.test[1:] < losses.test[:-1]).all())  # a spike nearer to the target is better
     True
     """
-    one = replace(model, alignment=alignment, spikes=strength * model.spikes)
-    return spiked_losses(one, phi, psi, ridge, d)
+    pairs = np.broadcast(alignment, strength)
+    each = [
+        spiked_losses(replace(model, alignment=gamma, spikes=r * model.spikes), phi, psi, ridge, d)
+        for gamma, r in pairs
+    ]
+    rows = np.array([(one.train, one.test, one.objective) for one in each])
+    values = np.moveaxis(rows, 1, 0).reshape(3, *pairs.shape, *rows.shape[2:])
+    train, test, objective = map(plain, values)
+    return Losses(train, test, objective)
 
 
 def solve_spiked(

@@ -48,7 +48,7 @@ NO_THEORY = {
     "network", "plotting", "portraits", "schedules", "series", "settings", "signature", "simulation",
     "sliders", "svg", "sweeps",
     # Parts of `losses`, whose deviations are theirs.
-    "inner_average", "mean_part", "model", "second_moments",
+    "fit", "model",
 }  # fmt: skip
 
 

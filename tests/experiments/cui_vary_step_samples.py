@@ -14,7 +14,7 @@ from onestep_lib import Setting, giant_step, simulate
 from onestep_lib.conventions import PaperProblem, setting_from
 from onestep_lib.experiment import measured_spike
 from onestep_lib.experiment.simulation import Draws
-from onestep_lib.large_step import spike_map
+from onestep_lib.large_step import stepped_model
 
 COLUMNS = ("alpha_0", "gamma", "simulated", "its error", "test", "simulated", "its error")
 
@@ -42,7 +42,7 @@ def experiment(
     for alpha_0 in alphas_0:
         s = setting(alpha_0, d)
         gamma = gammas(s, np.random.default_rng([seed, 1]), repeats)
-        measured = spike_map(s, s.step).alignment, gamma.mean(), gamma.std(ddof=1) / np.sqrt(repeats)
+        measured = stepped_model(s, s.step, "isotropic").alignment, gamma.mean(), gamma.std(ddof=1) / np.sqrt(repeats)
         rows.append([alpha_0, *measured, giant_step(s).test, *tested(s, seed, repeats)])
     return np.array(rows)
 

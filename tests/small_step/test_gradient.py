@@ -21,7 +21,7 @@ from onestep_lib.experiment import (
     take_steps,
 )
 from onestep_lib.experiment.steps import residual
-from onestep_lib.large_step import spike_strength
+from onestep_lib.large_step import stepped_model
 from onestep_lib.large_step.row_lengths import expected_lengths
 from onestep_lib.small_step import (
     direction_floor,
@@ -83,7 +83,7 @@ LIMITS = {
     "weight_spectrum": weight_spectrum,
     "raw weight_spectrum": lambda s: weight_spectrum(s.replace(output="raw")),
     "spike_constant": spike_constant, "spike_norms": lambda s: spike_norms(s, 3),
-    "expected_lengths": expected_lengths, "spike_strength": lambda s: spike_strength(s, 5.0),
+    "expected_lengths": expected_lengths, "stepped_model": lambda s: stepped_model(s, 5.0, "isotropic").spikes,
 }  # fmt: skip
 
 
