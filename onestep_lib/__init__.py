@@ -9,7 +9,7 @@ The folders stand in the order of the book; each uses what lies below it and not
 
 Rooms
 -----
-settings, activations, two_index, initialisation, schedules, hermite, quadrature, repeats, conventions
+settings, activations, two_index, initialisation, schedules, hermite, quadrature, repeats
                    what every room uses
 no_step            random features: losses, spectrum, floors
 small_step         the gradient, spikes in weights and features, the staircase

@@ -271,4 +271,4 @@ def test_given_rows_are_every_repeats_rows():
 def test_maps_of_a_step_refuse_rows_with_a_common_component():
     s = SMALL.replace(shared=0.2, step=1.0)
     with pytest.raises(ValueError, match="shared must be 0 for features that describe .* got 0.2"):
-        simulate(s, rng(), repeats=2, feature_map="spikes_1")
+        simulate(s, rng(), repeats=2, feature_map=spike_features(1))

@@ -62,9 +62,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 
-from onestep_lib._checks import check_choice, check_count
+from onestep_lib._checks import check_choice, check_count, shown
 from onestep_lib.activations import Activation, Target
 from onestep_lib.hermite import hermite
+from onestep_lib.initialisation import Vocabulary
 from onestep_lib.schedules import BATCHES
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import gradient_of
@@ -192,6 +193,9 @@ def _variance(values: np.ndarray, weights: np.ndarray) -> float:
 def _checked(setting: Setting) -> Target:
     """The target, if the theory covers the setting."""
     setting.require_theory(stepped=True)
+    setting.require_independent_rows()
+    if isinstance(setting.readout, Vocabulary):
+        raise ValueError(f"readout must be one of 'gaussian', 'signs' here, got {shown(setting.readout)}")
     target = setting.single_index()
     target.require_centred()
     setting.activation.require_slope()

@@ -28,8 +28,8 @@ from onestep_lib._checks import (
     check_vector,
     shown,
 )
+from onestep_lib.experiment.feature_maps import spike_terms
 from onestep_lib.experiment.network import Network, feature_matrix
-from onestep_lib.experiment.spike_maps import spike_terms
 from onestep_lib.experiment.steps import SteppedNetwork
 from onestep_lib.hermite import MAX_ORDER, hermite
 from onestep_lib.no_step.laws import Law

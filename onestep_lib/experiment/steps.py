@@ -12,8 +12,7 @@ gradient_direction     b = X^T r/n of a batch
 take_steps             networks after one step, that remember where they came from
 first_layer_gradient   G=\frac1n[(a\,r^\top)\circ\sigma'(WX^\top)]X, the exact negative gradient
 residual               residual r at initialisation, shape (n,): what the gradient is taken of
-gradient_step          network with W_1=W_0+\eta G, G from `first_layer_gradient`
-gradient_steps         network after several steps of size eta on one batch
+gradient_step          network with W_1=W_0+\eta G: `take_steps` for a single size
 scheduled_steps        network after steps of any sizes, each on its own batch
 """
 
@@ -27,7 +26,6 @@ from numpy.typing import ArrayLike
 
 from onestep_lib._checks import (
     check_choice,
-    check_count,
     check_instance,
     check_matrix,
     check_nonnegative,
@@ -35,7 +33,6 @@ from onestep_lib._checks import (
     check_path,
     check_same_length,
     check_vector,
-    shown,
 )
 from onestep_lib.experiment.network import Network, feature_matrix
 from onestep_lib.settings import OUTPUTS
@@ -227,8 +224,8 @@ def _initial_output(network: Network, preactivations: np.ndarray, output: str) -
 
 def gradient_step(
     network: Network, X: np.ndarray, y: np.ndarray, step: float, output: str = "centred"
-) -> Network:
-    r"""Return the network with :math:`W_1=W_0+\eta G`, G from `first_layer_gradient`.
+) -> SteppedNetwork:
+    r"""Return the network with :math:`W_1=W_0+\eta G`: `take_steps` for a single size.
 
     Examples
     --------
@@ -242,45 +239,13 @@ def gradient_step(
     [[ 2.  2.]
      [-1. -1.]]
     """
-    eta = check_number("step", step, check_nonnegative)
-    check_instance("network", network, Network)
-    weights = network.weights + eta * first_layer_gradient(network, X, y, output)
-    return replace(network, weights=weights)
-
-
-def gradient_steps(
-    network: Network, X: np.ndarray, y: np.ndarray, step: float, updates: int, output: str = "centred"
-) -> Network:
-    r"""Return the network after several steps of size eta on one batch.
-
-    The readout stays as it is. For ``output="centred"`` the network's output is that of its weights minus
-    that of the initial ones, so that the residual of step k is :math:`y-(f_k-f_0)`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment.network import Network
-    >>> from onestep_lib.experiment.steps import gradient_steps
-    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
-    >>> X, y = np.eye(2), np.array([1.0, 2.0])
-    >>> for updates in (1, 2):  # the first step halves the residual
-    ...     print((gradient_steps(network, X, y, 0.5, updates).weights - np.eye(2))[0])
-    [0.25 0.5 ]
-    [0.375 0.75 ]
-    """
-    updates = check_count("updates", updates)
-    eta = check_number("step", step, check_nonnegative)
-    check_instance("network", network, Network)
-    X = check_matrix("X", X, network.weights.shape[1])
-    y = check_vector("y", y, X.shape[0])
-    return scheduled_steps(network, [(X, y)] * updates, [eta] * updates, output)
+    return next(take_steps(network, X, y, check_number("step", step, check_nonnegative), output))
 
 
 def scheduled_steps(
     network: Network,
     batches: Iterable[tuple[np.ndarray, np.ndarray]],
-    steps: ArrayLike,
+    steps: Iterable[float],
     output: str = "centred",
 ) -> Network:
     r"""Return the network after gradient steps, each of its own size and on its own batch.
@@ -298,8 +263,8 @@ def scheduled_steps(
 
     Raises
     ------
-    TypeError, ValueError
-        If the numbers of batches and steps differ, or as in `first_layer_gradient`.
+    ValueError
+        If the numbers of batches and steps differ.
 
     Examples
     --------
@@ -313,27 +278,14 @@ def scheduled_steps(
     [[ 0.3  0.5]
      [-0.3 -0.5]]
     """
-    check_choice("output", output, OUTPUTS)
-    check_instance("network", network, Network)
-    sizes = check_vector("steps", check_nonnegative("steps", steps))
-    if not isinstance(batches, Iterable):
-        raise TypeError(f"batches must hold pairs (X, y), got {shown(batches)}")
-    taken, start = 0, network
-    seen, before = None, np.zeros(0)
-    for pair in batches:
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise TypeError(f"batches must hold pairs (X, y), got {shown(pair)}")
-        X, y = pair
-        if taken == sizes.size:
-            raise ValueError(f"batches must be as many as steps, {sizes.size}, got more")
+    start, seen, before = network, None, np.zeros(0)
+    for taken, ((X, y), step) in enumerate(zip(batches, steps, strict=True)):
         labels = y
         # The first residual of a centred network is y.
         if output == "centred" and taken:
             if X is not seen:
                 seen, before = X, feature_matrix(start.weights, X, start.activation) @ start.readout
             labels = y + before - feature_matrix(network.weights, X, network.activation) @ network.readout
-        network = gradient_step(network, X, labels, sizes[taken], output)
-        taken += 1
-    if taken < sizes.size:
-        raise ValueError(f"batches must be as many as steps, {sizes.size}, got {taken}")
+        gradient = first_layer_gradient(network, X, labels, output)
+        network = replace(network, weights=network.weights + step * gradient)
     return network

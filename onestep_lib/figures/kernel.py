@@ -86,7 +86,7 @@ def live(
     if static is not None and not isinstance(static, Figure) and not hasattr(static, "_repr_html_"):
         raise TypeError(f"static must be a matplotlib figure or an object with HTML, got {shown(static)}")
     first = _picture_html(last, alt, sliders, values)
-    if not _has_kernel():
+    if not has_kernel():
         return StillFigure(_still_html(first, sliders, values), f"{alt} ({_values_text(sliders, values)})")
     return _widget(run, sliders, alt, first)
 
@@ -139,7 +139,7 @@ def _still_html(first: str, sliders: Sequence[Slider], values: dict) -> str:
     )
 
 
-def _has_kernel() -> bool:
+def has_kernel() -> bool:
     if os.environ.get("ONESTEP_STATIC") == "1":
         return False
     try:

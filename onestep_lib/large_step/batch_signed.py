@@ -41,6 +41,7 @@ from onestep_lib._values import read_only
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.large_step.labels import LabelLaw, label_law
+from onestep_lib.quadrature import gauss_legendre
 from onestep_lib.small_step.gradient import label_moments
 from onestep_lib.spiked_features.model import BulkCovariance
 
@@ -182,7 +183,7 @@ def _bin_edges(law: LabelLaw, alpha: float, unit: float) -> np.ndarray:
 
 def _bin_masses(measures: Callable[[np.ndarray], np.ndarray], edges: np.ndarray) -> np.ndarray:
     """(1/pi) Im of the integrals of the rows of measures(z) from edge to edge, shape (rows, bins)."""
-    points, weights = np.polynomial.legendre.leggauss(_POINTS)
+    points, weights = gauss_legendre(_POINTS)
     share, weights = (points + 1) / 2, weights / 2
     tops = edges + 0.5j * np.gradient(edges)
     # Down a leg the nodes crowd towards the axis like s^2.

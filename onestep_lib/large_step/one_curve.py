@@ -17,7 +17,7 @@ Given its readout the network is therefore a spiked-random-features model
 ridge in z, is part of the theory.
 
 A cavity calculation, not a proof (derived in the chapter on one curve), compared with the network in
-the stored table of :mod:`onestep_lib.experiment.sweeps`. It holds for the centred or scaled
+the stored table of :mod:`onestep_lib.experiment.sweep`. It holds for the centred or scaled
 network and targets of mean zero. The fluctuation of the row lengths is that of
 :mod:`onestep_lib.large_step.row_lengths`.
 
@@ -59,8 +59,8 @@ def one_step(setting: Setting, bulk: str = "full") -> Losses:
 
     At step 0 they are those of random features, for small steps those of the staircase, for
     :math:`\eta\sim\sqrt N` those of the giant step. Fixed points and averages are good to 1e-8, the
-    readout nodes to 5e-4 of the test loss (odd activations, :math:`\eta\ge n^{0.6}`; 3e-4 elsewhere; 4e-3 at
-    :math:`u_1\sim100`), and for c_2 != 0 the bins of the spectrum of H-hat to 3e-4.
+    readout nodes to 4e-4 of every loss (spikes :math:`u_1` up to 20; 4e-3 at 100), and for c_2 != 0 the bins
+    of the spectrum of H-hat to 3e-4.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from onestep_lib._checks import check_nonnegative, check_number, check_positive
+from onestep_lib._checks import check_nonnegative, check_number, check_positive, check_size
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.gaussian_equivalence import ridge_losses
 
@@ -81,6 +81,10 @@ def best_ridge(
         check_number(name, value, check_nonnegative)
         for name, value in (("nonlinear_sq", nonlinear_sq), ("other_power", other_power))
     )
+    for name, value in (("phi", phi), ("psi", psi), ("c1_sq", a), ("nonlinear_sq", b)):
+        check_size(name, value)
+    for name, value in (("linear_power", linear), ("other_power", other)):
+        check_size(name, value)
     # The weaker the features' linear part and the louder the noise, the stronger the best penalty.
     grid = (a + b) * (1 + b / a) * (1 + phi / psi) * (1 + other / linear) * _GRID
 

@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import (
-    check_complex,
     check_nonnegative,
     check_number,
     check_positive,
-    check_real,
+    check_size,
     shown,
 )
 
@@ -73,10 +72,12 @@ def stieltjes(z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: 
     phi, psi = (check_number(name, value, check_positive) for name, value in (("phi", phi), ("psi", psi)))
     a = check_number("c1_sq", c1_sq, check_nonnegative)
     b = check_number("nonlinear_sq", nonlinear_sq, check_nonnegative)
+    for name, value in (("z", z), ("phi", phi), ("psi", psi), ("c1_sq", a), ("nonlinear_sq", b)):
+        check_size(name, value)
     if a + b <= 0:
         raise ValueError("c1_sq and nonlinear_sq must not both be 0: the features would be constant")
-    z = check_complex("z", z)
-    if not np.all(z.imag > 0):
+    z = np.asarray(z, dtype=np.complex128)
+    if not np.all(z.imag > 0):  # also nan; the wrong half-plane would give the wrong root
         raise ValueError(f"z must have a positive imaginary part, got {shown(z)}")
     numerator, first, second, pull = _quartic(a, b, 1 / phi, psi / phi)
     free = first * second
@@ -149,7 +150,7 @@ def spectral_density(x: ArrayLike, phi: float, psi: float, c1_sq: float, nonline
     >>> marchenko_pastur_density([1, 2, 5], 1).round(4)
     array([0.2757, 0.1592, 0.    ])
     """
-    x = check_real("x", x)
-    if np.any(x <= 0):
-        raise ValueError("x must be > 0: the atom at 0 is not part of the density")
+    # The atom at 0 is not part of the density.
+    x = check_positive("x", x)
+    check_size("x", x)
     return np.maximum(stieltjes(x * (1 + 1e-8j), phi, psi, c1_sq, nonlinear_sq).imag / np.pi, 0.0)

@@ -321,7 +321,8 @@ def random_features(setting: Setting) -> Losses:
     check_instance("setting", setting, Setting)
     if np.any(setting.step):
         raise ValueError(f"step must be 0 for random features, got {shown(setting.step)}")
-    setting.require_theory(covers=("two directions",))
+    setting.require_theory()
+    setting.require_independent_rows()
     setting.target.require_centred()
     numbers = (
         setting.phi,

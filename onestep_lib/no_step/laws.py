@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_count, check_instance, check_positive, check_real, shown
+from onestep_lib._checks import check_count, check_instance, check_positive, check_real
 from onestep_lib.no_step.density import spectral_density
 from onestep_lib.no_step.edges import LawShape, bulk_edges
 from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_density, marchenko_pastur_edges
@@ -167,11 +167,10 @@ def feature_law(setting: Setting) -> FeatureLaw:
     0.75 [0.75 1.  ]
     """
     check_instance("setting", setting, Setting)
-    setting.require_theory(covers=("two directions",))
+    setting.require_theory()
+    setting.require_independent_rows()
     sigma = setting.activation
     a, b = sigma.c1**2, sigma.nonlinear_power
-    if a + b == 0:
-        raise ValueError(f"activation must not be constant, got {shown(sigma.name)}")
     k = setting.n / setting.N
     if a == 0:
         edges = [b * (1 / np.sqrt(k) - 1) ** 2, b * (1 / np.sqrt(k) + 1) ** 2]

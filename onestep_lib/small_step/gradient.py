@@ -262,7 +262,9 @@ def gradient_spike(setting: Setting) -> Spike:
     >>> [round(spike.alignment**2, 4) for spike in spikes]  # 1/(1 + d/n)
     [0.5, 0.9091, 0.9901]
     """
-    setting.require_theory(covers=("vocabulary", "two directions"))
+    setting.require_theory()
+    setting.require_independent_rows()
+    setting.require_small_output()
     setting.target.require_centred()
     power = gradient_of(setting).power
     if setting.output == "raw":

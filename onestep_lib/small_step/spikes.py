@@ -136,7 +136,9 @@ def spike_coefficients(setting: Setting, level: int) -> np.ndarray:
 def require_spikes(setting: Setting, stepped: bool = False) -> None:
     """Raise where the formulas of this module do not hold; `stepped` as in `Setting.require_theory`."""
     check_instance("setting", setting, Setting)
-    setting.require_theory(stepped, covers=("vocabulary", "two directions"))
+    setting.require_theory(stepped)
+    setting.require_independent_rows()
+    setting.require_small_output()
     setting.target.require_centred()
     if stepped or np.any(setting.steps):
         setting.activation.require_slope()

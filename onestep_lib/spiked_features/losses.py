@@ -141,7 +141,8 @@ def spiked_losses(
     points = check_broadcast(
         phi=check_positive("phi", phi), psi=check_positive("psi", psi), ridge=check_positive("ridge", ridge)
     )
-    check_size("ridge", ridge)
+    for name, values in zip(("phi", "psi", "ridge"), points, strict=True):
+        check_size(name, values)
     inverse_d = 0.0 if d is None else 1 / check_count("d", d)
     tolerance = check_number("tolerance", tolerance, check_positive)
     values, solution = np.empty((3, points[0].size)), None

@@ -46,7 +46,7 @@ NO_THEORY = {
     "batches", "convergence", "costs", "drawings", "explorer", "feature_maps", "initialisation",
     "inputs", "kernel", "look", "repeats",
     "network", "plotting", "portraits", "schedules", "series", "settings", "signature", "simulation",
-    "sliders", "svg", "sweeps",
+    "sliders", "svg", "sweep",
     # Parts of `losses`, whose deviations are theirs.
     "fit", "model",
 }  # fmt: skip

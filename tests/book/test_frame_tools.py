@@ -1,17 +1,11 @@
-"""The book's tools: refreshing a notebook, reading docstrings, repairing pages."""
+"""The book's tools: reading docstrings, repairing pages."""
 
-import errno
-import os
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-
-from book._tools import refresh
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "book" / "_ext"))
@@ -19,46 +13,6 @@ sys.path.append(str(ROOT / "book" / "_ext"))
 from onestep_book import docstrings, pages, repository, unfolding  # noqa: E402
 
 from onestep_lib.figures.plotting import gap_summary, gap_table  # noqa: E402
-
-
-def test_refresh_keeps_compared_text_and_nothing_else():
-    stream = new_output("stream", name="stdout", text="0.5\n")
-    result = new_output("execute_result", {"text/plain": "1", "text/html": "<b>1</b>"}, execution_count=9)
-    picture = new_output("display_data", {"image/png": "abc"})
-    repr_only = new_output("display_data", {"text/plain": "<Figure at 0x7f3a>", "image/png": "abc"})
-    compared = new_code_cell("a", outputs=[stream, result, picture, repr_only], execution_count=9)
-    compared.metadata.tags = [refresh.CHECKED]
-    other = new_code_cell("b", outputs=[stream], execution_count=4)
-    notebook = new_notebook(cells=[new_markdown_cell("t"), compared, other])
-    notebook.metadata = {"onestep": {"symbols": ["m_1"]}, "widgets": {}}
-    refresh.strip(notebook)
-    nbformat.validate(notebook)
-    assert notebook.metadata == refresh.METADATA | {"onestep": {"symbols": ["m_1"]}}
-    kept = notebook.cells[1]
-    assert [output.output_type for output in kept.outputs] == ["stream", "execute_result"]
-    assert dict(kept.outputs[1].data) == {"text/plain": "1"}
-    assert kept.execution_count == kept.outputs[1].execution_count == 2
-    assert notebook.cells[2].outputs == []
-    assert notebook.cells[2].execution_count is None
-
-
-def test_a_full_disk_leaves_the_notebook_as_it_was(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    path = tmp_path / "chapter.ipynb"
-    nbformat.write(new_notebook(cells=[new_markdown_cell("ü")]), path)
-    before = path.read_bytes()
-    monkeypatch.setattr(refresh.NotebookClient, "execute", lambda self: None)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", full)
-        with pytest.raises(OSError, match="No space"):
-            refresh.refresh(path)
-    assert [p.read_bytes() for p in tmp_path.iterdir()] == [before]
-    refresh.refresh(path)
-    assert "ü" in path.read_text(encoding="utf-8")
-    assert path.read_bytes().endswith(b"}\n")
-    assert nbformat.read(path, as_version=4).metadata == refresh.METADATA
 
 
 @pytest.mark.parametrize(

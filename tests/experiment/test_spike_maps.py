@@ -64,7 +64,7 @@ def test_each_exchange_keeps_the_losses(activation, level, exponent, deviation):
     # At n = 400 an exchange may cost 1 % of a loss: the next test follows what it costs with n.
     assert np.all(np.abs(gaps) < 4 * errors + 0.01 * losses)
     last = gaps[-1] / errors[-1]
-    deviation("spike_maps.spike_features", "on the network's F_0 and a Gaussian one, paired", last, 0, 1)
+    deviation("feature_maps.spike_features", "on the network's F_0 and a Gaussian one, paired", last, 0, 1)
     assert np.all(np.abs(last) < 4)
 
 

@@ -64,7 +64,7 @@ def test_a_generator_leaves_its_last_figure_and_none_open():
 
 @pytest.fixture
 def box(monkeypatch):
-    monkeypatch.setattr(kernel, "_has_kernel", lambda: True)
+    monkeypatch.setattr(kernel, "has_kernel", lambda: True)
     return live(simulate, SLIDERS, alt="words")
 
 
@@ -83,7 +83,7 @@ def test_button_runs_the_simulation_for_the_sliders(box):
 
 
 def test_progress_follows_a_generator(monkeypatch):
-    monkeypatch.setattr(kernel, "_has_kernel", lambda: True)
+    monkeypatch.setattr(kernel, "has_kernel", lambda: True)
     box = live(in_steps, SLIDERS, alt="words")
     (progress,) = widgets_of(box, FloatProgress)
     seen = []

@@ -27,8 +27,8 @@ from onestep_lib.experiment import (
     spike_features,
     take_steps,
 )
+from onestep_lib.experiment.feature_maps import measured_widening
 from onestep_lib.experiment.measured import spike_error
-from onestep_lib.experiment.spike_maps import measured_widening
 from onestep_lib.hermite import hermite, monomial_to_hermite
 from onestep_lib.no_step import feature_law
 from onestep_lib.quadrature import gaussian_mean
@@ -136,7 +136,7 @@ def test_identity_has_one_exact_spike(deviation):
     for level in (1, 3):
         error = spike_error(network, X, level)
         assert error < 1e-12
-        deviation("spike_maps.spike_features", "exact features, linear activation", error, 0, scale=1)
+        deviation("feature_maps.spike_features", "exact features, linear activation", error, 0, scale=1)
 
 
 def test_spikes_take_over_as_n_grows():
@@ -382,18 +382,20 @@ def test_feature_maps_in_simulate():
     s = Setting(n=60, d=30, N=40, activation="softplus", step=[0.0, 2.0], noise=0.3)
     rng = [np.random.default_rng(3) for _ in range(4)]
     network = simulate(s, rng[0], repeats=2)
-    spiked = simulate(s, rng[1], repeats=2, feature_map="spikes_2")
+    spiked = simulate(s, rng[1], repeats=2, feature_map=spike_features(2))
     np.testing.assert_allclose(spiked.draws[..., 0], network.draws[..., 0])
     widened = simulate(s, np.random.default_rng(3), repeats=2, feature_map=spike_features(2, widened=True))
     np.testing.assert_allclose(widened.draws[..., 0], network.draws[..., 0])
     assert np.all(spiked.train[1] != network.train[1])
     still = simulate(s.replace(step=0.0), rng[2], repeats=2, feature_map=spike_features(1))
     np.testing.assert_allclose(still.draws, network.draws[..., 0])
-    few = simulate(s.replace(step=[1.0, 2.0]), rng[3], repeats=2, feature_map="infinite_spikes_2", jobs=2)
+    few = simulate(
+        s.replace(step=[1.0, 2.0]), rng[3], repeats=2, feature_map=infinite_spike_features(2), jobs=2
+    )
     np.testing.assert_allclose(few.train[0], few.train[1])
 
 
-@pytest.mark.parametrize("features", [spike_features(2), infinite_spike_features(1), "spikes_2",
+@pytest.mark.parametrize("features", [spike_features(2), infinite_spike_features(1),
                                       "conditional_gaussian", conditional_gaussian_features])  # fmt: skip
 @pytest.mark.parametrize("call", [partial(simulate, repeats=2), simulate_spectrum])
 def test_maps_of_one_step_refuse_several(call, features):
@@ -403,7 +405,7 @@ def test_maps_of_one_step_refuse_several(call, features):
         call(s.replace(updates=2), np.random.default_rng(0), feature_map=features)
 
 
-@pytest.mark.parametrize("features", [spike_features(2), infinite_spike_features(1), "spikes_2"])
+@pytest.mark.parametrize("features", [spike_features(2), infinite_spike_features(1)])
 def test_spikes_refuse_a_raw_network(features):
     s = Setting(n=20, d=10, N=15, step=1.0, output="raw")
     with pytest.raises(ValueError, match="output must be 'centred' or 'scaled' .* got 'raw'"):

@@ -48,9 +48,7 @@ def test_a_polynomial_has_finitely_many_spikes(readout, rows, deviation):
 def test_small_steps_have_the_first_powers(deviation):
     s = Setting(n=1000, d=500, N=750, activation="tanh", step=0.1)
     found, expected = (matrix(s, 3) for matrix in (whole_spike_matrix, spike_matrix))
-    deviation(
-        "spikes.whole_spike_matrix", "first powers, step 0.1", found @ found.T, expected @ expected.T
-    )
+    deviation("spikes.whole_spike_matrix", "first powers, step 0.1", found @ found.T, expected @ expected.T)
     np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-6)
 
 
