@@ -7,6 +7,7 @@ from pathlib import Path
 
 import axe_playwright_python
 import pytest
+import yaml
 from browser import chromium
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,16 +16,18 @@ sys.path.append(str(ROOT / "book" / "_ext"))
 
 from onestep_book import predict  # noqa: E402
 
-# The book's own style and script, and formulas that are set when they come near the window.
+SETTINGS = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+EXTENSIONS = SETTINGS["sphinx"]["config"]["extensions"]
+# The book's own extensions, style and script.
 CONFIG = f"""\
 title: Small
+bibtex_bibfiles: [book/references.bib]
 only_build_toc_files: true
 sphinx:
-  extra_extensions: [sphinx.ext.autodoc]
   local_extensions: {{onestep_book: {str(ROOT / "book" / "_ext")!r}}}
   config:
-    mathjax_path: vendor/mathjax/tex-chtml.js
-    mathjax3_config: {{loader: {{load: [ui/lazy]}}}}
+    extensions: [{", ".join(EXTENSIONS)}]
+    nb_ipywidgets_js: {{}}
     html_static_path: [{str(ROOT / "book" / "_static")!r}]
     html_css_files: [onestep.css]
     html_js_files: [[onestep.js, {{defer: defer}}]]
@@ -85,9 +88,10 @@ def built(tmp_path_factory) -> Path:
     (root / "book").mkdir()
     (root / "_config.yml").write_text(CONFIG, "utf-8")
     (root / "_toc.yml").write_text(TOC, "utf-8")
+    (root / "book" / "references.bib").touch()
     (root / "book" / "intro.md").write_text(PAGE, "utf-8")
     code = "import sys; from pathlib import Path; from book._tools import build; "
-    code += "sys.exit(build.main([], Path(sys.argv[1])))"
+    code += "sys.exit(build.main(Path(sys.argv[1])))"
     reply = subprocess.run(
         [sys.executable, "-c", code, str(root)], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -114,8 +118,6 @@ def show(browser, built):
         page = context.new_page()
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.goto(built.as_uri())
-        if scripts:
-            page.evaluate("() => MathJax.startup.promise")
         return page
 
     yield open_it
@@ -142,33 +144,11 @@ def test_choosing_shows_the_verdict_and_the_reason_alone(show):
     assert seen(reply) == "Choose one: the reason appears here."
     block.get_by_role("radio").nth(0).check()
     assert seen(reply).startswith("Wrong: Not so: beyond the best penalty bias wins,")
-    reply.locator("mjx-container[display=true]").wait_for()  # set when it comes into view
-    assert reply.locator("mjx-container[display=true]").count() == 1
+    assert reply.locator(".katex-display:visible").count() == 1
     assert "part of the solution" not in seen(block)
     block.get_by_role("radio").nth(1).check()
     assert seen(reply) == "Right: First variance, then bias; see below."
     assert block.locator("input:checked").count() == 1
-
-
-def test_a_formula_that_comes_while_others_are_set_is_set_after_them(show):
-    page = show()
-    page.wait_for_function("() => !MathJax.startup.document.lazyIdle")
-    # MathJax is kept busy: the first formula waits to be set, the second one comes into view meanwhile.
-    page.evaluate(
-        "() => { const formulas = MathJax.startup.document, before = formulas.lazyPromise;"
-        " formulas.lazyPromise = new Promise(done => { window.goOn = () => before.then(done); }); }"
-    )
-    first = page.locator(".os-predict").nth(2)
-    first.locator("input").fill("0.41")
-    first.locator("input").press("Enter")
-    page.wait_for_function("() => MathJax.startup.document.lazyIdle")
-    page.wait_for_function("() => !MathJax.startup.document.lazySet.size")
-    block = page.locator("#predict-loss")
-    block.get_by_role("radio").nth(0).check()
-    page.wait_for_function("() => MathJax.startup.document.lazySet.size")
-    page.evaluate("() => goOn()")
-    first.get_by_role("status").locator("mjx-math").first.wait_for()
-    block.get_by_role("status").locator("mjx-container[display=true] mjx-math").wait_for()
 
 
 def test_it_is_a_group_of_radio_buttons_by_keyboard(show):

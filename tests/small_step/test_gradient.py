@@ -34,7 +34,6 @@ from onestep_lib.small_step import (
     spike_norms,
     weight_spectrum,
 )
-from onestep_lib.small_step.gradient import Spike
 from onestep_lib.small_step.spikes import spike_constant
 
 

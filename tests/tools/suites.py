@@ -18,7 +18,7 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "--durations=5")
 NBVAL = (*PYTEST, "-W", "default", "--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600")
 TWO = ("-n", "2", "--dist", "worksteal")
 SITE, LAB = "tests/book/site", "tests/book/lab"
-OTHERS = tuple(f"--ignore=book/{folder}" for folder in ("notebooks", "assignments", "coursework"))
+OTHERS = tuple(f"--ignore=book/{folder}" for folder in ("assignments", "coursework"))
 LINT = {
     "ruff": (sys.executable, "-m", "ruff", "check", "."),
     "ruff format": (sys.executable, "-m", "ruff", "format", "--check", "."),

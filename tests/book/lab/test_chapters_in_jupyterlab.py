@@ -28,7 +28,7 @@ CELLS = """() => {
 
 @pytest.mark.parametrize("name", [path.name for path in (CHAPTERS[0], LIVE, CHAPTERS[-1])])
 def test_chapter_runs_and_its_explorer_moves(opened, lab, name):
-    page = opened(f"book/notebooks/{name}")
+    page = opened(f"book/{name}")
     seconds, memory = run_all(page, lab)
     print(f"\n{name}: {seconds:.1f} s, {memory / 1e6:.0f} MB at the most")
     cells = page.evaluate(CELLS)

@@ -48,10 +48,9 @@ def test_a_placeholder_is_never_linked(site, path):
 @pytest.mark.parametrize("path", CHAPTERS)
 def test_every_button_of_a_published_chapter_leads_to_it(published, path):
     found = links(published / path)
-    notebook = f"book/notebooks/{Path(path).stem}.ipynb"
-    assert (ROOT / notebook).is_file()
-    binder = f"https://mybinder.org/v2/gh/some-lab/one-step/main?urlpath=lab/tree/{notebook}"
-    colab = f"https://colab.research.google.com/github/some-lab/one-step/blob/main/{notebook}"
+    notebook = f"book/{Path(path).stem}.ipynb"
+    binder = f"https://mybinder.org/v2/gh/some-lab/one-step/notebooks?urlpath=lab/tree/{notebook}"
+    colab = f"https://colab.research.google.com/github/some-lab/one-step/blob/notebooks/{notebook}"
     assert binder in found
     assert colab in found
     assert REPOSITORY in found
@@ -71,7 +70,7 @@ def test_notes_on_what_needs_a_kernel_lead_to_the_chapter(site, published):
     assert pages, "chapters 3 and 4 hold a panel that needs a kernel"
     for path in pages:
         note = re.search(r'<a class="onestep-binder" href="([^"]+)">', (published / path).read_text("utf-8"))
-        assert note[1].endswith(f"urlpath=lab/tree/book/notebooks/{Path(path).stem}.ipynb")
+        assert note[1].endswith(f"urlpath=lab/tree/book/{Path(path).stem}.ipynb")
         local = re.search(r'<a class="onestep-binder" href="([^"]+)">', (site / path).read_text("utf-8"))
         assert local[1] == "how-to-run.html"
 
@@ -83,5 +82,5 @@ def test_assignments_open_in_binder_and_colab(site, published):
     here = [x for x in links(published / page) if "coursework" in x and "://" in x]
     for path in sorted((ROOT / "book" / "coursework").glob("*.ipynb")):
         source = f"book/coursework/{path.name}"
-        assert f"https://mybinder.org/v2/gh/some-lab/one-step/main?urlpath=lab/tree/{source}" in here
-        assert f"https://colab.research.google.com/github/some-lab/one-step/blob/main/{source}" in here
+        assert f"https://mybinder.org/v2/gh/some-lab/one-step/notebooks?urlpath=lab/tree/{source}" in here
+        assert f"https://colab.research.google.com/github/some-lab/one-step/blob/notebooks/{source}" in here

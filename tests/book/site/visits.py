@@ -22,15 +22,12 @@ WCAG = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "w
 COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 
 SETTLED = """async () => {
-  await window.MathJax?.startup?.promise;
   await document.fonts.ready;
   // An animation that starts anew leaves its old promise open: nothing may wait for it for ever.
   const atMost = promise => Promise.race([promise, new Promise(done => setTimeout(done, 5000))]);
   await atMost(Promise.allSettled(document.getAnimations().map(animation => animation.finished)));
   for (let k = 0; k < 2; k++) await atMost(new Promise(requestAnimationFrame));
 }"""
-# Formulas far from the window are set when a reader comes near; here all are.
-SET_ALL = "async () => { await window.MathJax?.startup?.document?.lazyTypesetAll?.(); }"
 # What a page does while it loads: how far things jump that the reader sees, and how long it does not answer.
 RECORD = """() => {
   window.jumps = 0; window.longest = 0;
@@ -51,7 +48,7 @@ PAPER = """() => {
     const box = e.getBoundingClientRect(), clipped = getComputedStyle(e).overflowX !== 'visible';
     return box.width && (box.right > innerWidth + 1 || (clipped && e.scrollWidth > e.clientWidth + 1));
   };
-  const whole = 'pre, mjx-container, mjx-math, figure, img, svg, table';
+  const whole = 'pre, .katex-display, figure, img, svg, table';
   const cut = [...document.querySelectorAll(`main :is(${whole})`)]
     .filter(e => e.checkVisibility() && !e.closest('svg svg') && wide(e));
   const titles = [...document.querySelectorAll('main h1')].filter(e => e.checkVisibility());
@@ -59,9 +56,9 @@ PAPER = """() => {
   return [folded.map(name), cut.map(name), titles.length,
     document.documentElement.dataset.theme, ground];
 }"""
-# MathJax shows a formula that it cannot read as an error, and a command that it does not know in red.
+# A formula that is not set, or that cannot be read.
 OPENING = """() => [
-  'article.bd-article h1', '.math', 'mjx-container', 'mjx-merror, mjx-mtext[style*="color: red"]',
+  'article.bd-article h1', '.math', '.katex', '.katex-error',
 ].map(selector => document.querySelectorAll(selector).length).concat(jumps)"""
 LAYOUT = """() => {
   const spills = e => {
@@ -100,7 +97,7 @@ REDUCE = """() => {
     .replace(/[^\\p{L}\\p{N}]/gu, '').length;
   const used = 'a, button, input, label, select, img, svg, [id], [href], [title], [lang], [role], [tabindex]';
   const told = e => e.matches(used) || e.getAttributeNames().some(name => name.startsWith('aria-'));
-  const blocks = [...document.querySelectorAll('pre, mjx-container')];
+  const blocks = [...document.querySelectorAll('pre, .katex')];
   const seen = new Set(), kept = new Set();
   for (const block of blocks) {
     const right = block.getBoundingClientRect().right;
@@ -222,7 +219,7 @@ def window(browser: Browser, size: str, mode: str, scripts: bool = True) -> Iter
 
 
 def enter(page: Page, root: str, path: str, note: Note) -> None:
-    """Open a page of the site, watched, and wait until its formulas are set and nothing loads."""
+    """Open a page of the site, watched, and wait until nothing loads."""
     over = "from disk" if root.startswith("file:") else "over HTTP"
     watch(page, root, lambda fault: note(f"{over}: {fault}"))
     page.add_init_script(f"({RECORD})()")
@@ -231,12 +228,11 @@ def enter(page: Page, root: str, path: str, note: Note) -> None:
         if longest <= LONGEST_TASK:
             break
         longest = min(longest, load(page, root + path))
-    page.evaluate(SET_ALL)
     page.evaluate(SETTLED)
     headings, formulas, done, wrong, jumps = page.evaluate(OPENING)
     if path in BOOK and headings != 1:
         note(f"{over}: {headings} headings of level 1")
-    if wrong or (formulas and not done):
+    if wrong or formulas != done:
         note(f"{over}: of {formulas} formulas {done} are set and {wrong} wrong")
     if path in READ and jumps > LARGEST_JUMP:
         note(f"{over}: things jump while the page loads, by {jumps:.2f}")
@@ -247,10 +243,6 @@ def enter(page: Page, root: str, path: str, note: Note) -> None:
 def load(page: Page, address: str) -> float:
     """Open an address and wait until nothing moves; ms of the longest task."""
     page.goto(address, wait_until="load")
-    page.wait_for_function(
-        "() => !document.querySelector('.math') || "
-        "(window.MathJax && MathJax.startup && document.querySelector('mjx-container'))"
-    )
     page.evaluate(SETTLED)
     page.wait_for_load_state("networkidle")
     return page.evaluate("() => longest")
