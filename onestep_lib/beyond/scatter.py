@@ -140,6 +140,7 @@ def loss_scatter(model: SpikedModel, n: int, d: int, N: int, ridge: float) -> Lo
     >>> print((small.samples / large.samples).round())  # variances fall like 1/d
     [4. 4. 4.]
     """
+    n, d, N = int(n), int(d), int(N)  # squares of narrow integers overflow
     problem = _problem(model, n, d, N, ridge)
     # Train, test and objective as combinations of minima with sources.
     low, high = 1 - _SOURCE, 1 + _SOURCE

@@ -31,6 +31,9 @@ with the batch matrices :math:`\hat H` and H of :mod:`onestep_lib.large_step.bat
 :mod:`onestep_lib.large_step.batch_squared` has it in closed form. For :math:`c_2\ne0` only the diagonal of H
 in the basis of :math:`\hat H` is kept (within 1 % of the test loss at :math:`\eta=n^{0.62}` for relu).
 
+For Gaussian rows the variance along v is incomplete: the mean slope of a row depends on its length, which
+adds :math:`18c_3^2(\tilde\eta z)^2B\,vv^\top/d` and more of higher orders (of order 1/d in the losses).
+
 A Gaussian readout is a vocabulary up to a quadrature in z. The mean part of the fit is kernel ridge with the
 kernel :math:`\mathbb E_z[\mu_0(u\kappa)\mu_0(u\kappa')c(z)]` and ridge 1/d, so that the nodes must resolve
 :math:`\mu_0(u_1z\kappa)` in z: `readout_nodes` does, Gauss-Hermite does not.
