@@ -19,7 +19,7 @@ import numpy as np
 from numpy.polynomial import hermite_e
 from scipy.special import factorial, roots_legendre
 
-from onestep_lib._checks import as_floats, check_callable, check_number, check_vector, shown
+from onestep_lib._checks import as_floats, check_callable, check_vector, shown
 from onestep_lib._values import read_only
 
 __all__ = [
@@ -55,7 +55,7 @@ def _quadrature(
     return read_only((nodes, mass))
 
 
-def gaussian_quadrature(kinks: Sequence[float] = (), shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def gaussian_quadrature(kinks: Sequence[float] = ()) -> tuple[np.ndarray, np.ndarray]:
     r"""Nodes and weights with :math:`\sum_i w_if(z_i)=\mathbb E f(Z)`, :math:`Z\sim N(0,1)`.
 
     Composite Gauss-Legendre on [-14, 14], with a panel boundary at every kink or jump of f. What f does
@@ -65,8 +65,6 @@ def gaussian_quadrature(kinks: Sequence[float] = (), shift: float = 0.0) -> tupl
     ----------
     kinks : sequence of float
         Points where f or one of its derivatives jumps.
-    shift : float
-        Moves the other panels; an integral that notices has a kink that is not listed.
 
     Returns
     -------
@@ -82,7 +80,7 @@ def gaussian_quadrature(kinks: Sequence[float] = (), shift: float = 0.0) -> tupl
     >>> print(f"{weights @ nodes**4:.4f} {weights @ np.abs(nodes):.4f}")  # 3 and sqrt(2/pi)
     3.0000 0.7979
     """
-    return _quadrature(tuple(check_vector("kinks", kinks).tolist()), check_number("shift", shift))
+    return _quadrature(tuple(check_vector("kinks", kinks).tolist()), 0.0)
 
 
 def gaussian_mean(function: ScalarFunction, kinks: Sequence[float] = ()) -> float:

@@ -48,13 +48,10 @@ from onestep_lib._checks import (
     check_choice,
     check_count,
     check_flag,
-    check_instance,
-    check_items,
     check_matrix,
     check_nonnegative,
     check_number,
     check_path,
-    check_real,
     check_size,
     shown,
 )
@@ -229,7 +226,7 @@ class Setting:
         n_0: int | None = None,
     ) -> None:
         given = _rows(rows, (check_count("N", N), check_count("d", d)))
-        fields = {
+        fields: dict[str, Any] = {
             "n": check_count("n", n),
             "d": check_count("d", d),
             "N": check_count("N", N),
@@ -404,10 +401,6 @@ class Losses:
     @classmethod
     def from_steps(cls, each: Sequence[Losses], setting: Setting) -> Losses:
         """Join a theory's losses, one element a step size, each along the penalties of the setting."""
-        check_instance("setting", setting, Setting)
-        each = check_items("each", each, Losses)
-        if len(each) != setting.steps.size:
-            raise ValueError(f"each must hold {setting.steps.size} Losses, one a step size, got {len(each)}")
         rows = np.array([(one.train, one.test, one.objective) for one in each])
         values = np.moveaxis(rows, 0, 1).reshape(3, *setting.shape)
         train, test, objective = map(plain, values)
@@ -416,12 +409,6 @@ class Losses:
     @classmethod
     def from_draws(cls, draws: np.ndarray) -> Losses:
         """Return means and standard errors of repeats, shape (repeats, 3) + shape, repeats >= 2."""
-        draws = check_real("draws", draws)
-        if draws.ndim < 2 or draws.shape[1] != 3 or draws.shape[0] < 2:
-            raise ValueError(
-                f"draws must have shape (repeats >= 2, 3, ...), got {draws.shape}: "
-                "one repeat has no standard error"
-            )
         mean, error = mean_and_error(draws)
         train, test, objective = map(plain, mean)
         train_se, test_se, objective_se = map(plain, error)

@@ -131,9 +131,3 @@ def test_losses_from_draws():
     scalar = Losses.from_draws(draws[:, :, 0, 0])
     assert isinstance(scalar.test, float)
     assert isinstance(scalar.test_se, float)
-
-
-@pytest.mark.parametrize("shape", [(1, 3), (5,), (5, 2), (1, 3, 4)])
-def test_losses_refuse_draws_without_an_error(shape):
-    with pytest.raises(ValueError, match=r"draws must have shape \(repeats >= 2, 3, \.\.\.\), got"):
-        Losses.from_draws(np.ones(shape))

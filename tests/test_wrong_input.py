@@ -15,7 +15,6 @@ import pytest
 from onestep_lib import (
     Activation,
     ConvergenceError,
-    Losses,
     Setting,
     Target,
     giant_step,
@@ -204,5 +203,5 @@ def test_numbers_of_every_kind_are_read(value):
 
 def test_a_message_stays_short():
     with pytest.raises(TypeError, match=r"draws must be .*\.\.\.$") as error:
-        Losses.from_draws([0.5] * 100_000 + ["x"])
+        mean_and_error([0.5] * 100_000 + ["x"])
     assert len(str(error.value)) < 200

@@ -26,6 +26,7 @@ random_features    the losses of a Setting
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,14 +85,13 @@ class Traces:
     mu: np.ndarray
 
 
-def _parameters(*named: tuple[str, ArrayLike, bool]) -> list[np.ndarray]:
-    checked = {
-        name: check_positive(name, value) if positive else check_nonnegative(name, value)
-        for name, value, positive in named
-    }
-    for name, value in checked.items():
-        check_size(name, value)
-    return check_broadcast(**checked)
+def checked(positive: Mapping[str, ArrayLike], nonnegative: Mapping[str, ArrayLike]) -> list[np.ndarray]:
+    """The parameters of a formula by name, of one shape, or raise."""
+    arrays = {name: check_positive(name, value) for name, value in positive.items()}
+    arrays |= {name: check_nonnegative(name, value) for name, value in nonnegative.items()}
+    for name, array in arrays.items():
+        check_size(name, array)
+    return check_broadcast(**arrays)
 
 
 # From here on numbers are arrays of one shape, or floats: one point alone costs a tenth as floats.
@@ -174,12 +174,8 @@ def resolvent_traces(
     >>> print(f"{traces.m1:.4f}")  # the root 1 of ridge (m^2 + m) = 1
     1.0000
     """
-    phi, psi, ridge, a, b = _parameters(
-        ("phi", phi, True),
-        ("psi", psi, True),
-        ("ridge", ridge, True),
-        ("c1_sq", c1_sq, False),
-        ("nonlinear_sq", nonlinear_sq, False),
+    phi, psi, ridge, a, b = checked(
+        {"phi": phi, "psi": psi, "ridge": ridge}, {"c1_sq": c1_sq, "nonlinear_sq": nonlinear_sq}
     )
     _require_power(a, b)
     c, k = 1 / phi, psi / phi
@@ -267,14 +263,9 @@ def ridge_losses(
     >>> losses.train.round(4), losses.test.round(4)
     (array([0.5, 0. , 0. ]), array([ 2., inf,  2.]))
     """
-    phi, psi, ridge, a, b, linear, other = _parameters(
-        ("phi", phi, True),
-        ("psi", psi, True),
-        ("ridge", ridge, False),
-        ("c1_sq", c1_sq, False),
-        ("nonlinear_sq", nonlinear_sq, False),
-        ("linear_power", linear_power, False),
-        ("other_power", other_power, False),
+    powers = {"linear_power": linear_power, "other_power": other_power}
+    phi, psi, ridge, a, b, linear, other = checked(
+        {"phi": phi, "psi": psi}, {"ridge": ridge, "c1_sq": c1_sq, "nonlinear_sq": nonlinear_sq} | powers
     )
     train, test, objective = _losses(phi, psi, ridge, a, b, linear, other)
     return Losses(np.asarray(train), np.asarray(test), np.asarray(objective))

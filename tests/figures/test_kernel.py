@@ -62,6 +62,16 @@ def test_a_generator_leaves_its_last_figure_and_none_open():
     assert plt.get_fignums() == []
 
 
+def test_without_ipywidgets_the_picture_stands(monkeypatch):
+    import IPython
+
+    monkeypatch.delenv("ONESTEP_STATIC", raising=False)
+    monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {"kernel": 1})())
+    assert kernel.has_kernel()
+    monkeypatch.setattr(kernel, "find_spec", lambda name: None)
+    assert "data:image/png" in live(simulate, SLIDERS, alt="words")._repr_html_()
+
+
 @pytest.fixture
 def box(monkeypatch):
     monkeypatch.setattr(kernel, "has_kernel", lambda: True)

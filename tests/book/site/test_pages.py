@@ -1,7 +1,4 @@
-"""Every page in a real browser: clean, accessible, light enough, inside its window; and what a reader does.
-
-Of the reference, pages of one template, a sample is visited.
-"""
+"""Every page in a real browser: clean, accessible, light, inside its window; and what a reader does there."""
 
 import pytest
 import yaml

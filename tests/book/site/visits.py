@@ -179,10 +179,10 @@ Note = Callable[[str], None]
 def visit(browser: Browser, site: Path, url: str, path: str) -> list[str]:
     """Open a page over HTTP and from disk, at opposite sizes and in opposite modes: what is wrong with it."""
     faults: list[str] = []
-    loaded: list[str] = []
+    loaded: set[str] = set()
     disk, note = f"{site.resolve().as_uri()}/", faults.append
     with window(browser, "desktop", "light") as page:
-        page.on("requestfinished", lambda request: loaded.append(request.url))
+        page.on("requestfinished", lambda request: loaded.add(request.url))
         enter(page, url, path, note)
         weight = sum(gzipped_size(site, address.removeprefix(url)) for address in loaded)
         if weight > LARGEST_VISIT and path in READ:
@@ -228,7 +228,6 @@ def enter(page: Page, root: str, path: str, note: Note) -> None:
         if longest <= LONGEST_TASK:
             break
         longest = min(longest, load(page, root + path))
-    page.evaluate(SETTLED)
     headings, formulas, done, wrong, jumps = page.evaluate(OPENING)
     if path in BOOK and headings != 1:
         note(f"{over}: {headings} headings of level 1")
