@@ -138,25 +138,13 @@ def stepped_model(setting: Setting, step: float, bulk: str = "full") -> SpikedMo
 
 def stepped_models(setting: Setting, steps: Iterable[float], bulk: str = "full") -> Iterator[SpikedModel]:
     """`stepped_model` along a curve of step sizes, which share one spectrum."""
-    setting.require_theory()
-    setting.require_independent_rows()
-    setting.require_small_output()
-    setting.single_index()
-    if setting.inputs != "gaussian":
-        raise ValueError(f"inputs must be 'gaussian' for the stepped network, got {setting.inputs!r}")
-    if setting.output == "raw":
-        raise ValueError(
-            "output must be 'centred' or 'scaled' for the stepped network, got 'raw': its residual contains "
-            "the network's own output, so that the spike is correlated with the rows"
-        )
-    setting.activation.require_slope()
-    gradient = gradient_of(setting)
-    if gradient.labels.square == 0:
-        raise ValueError("target must not be 0 without noise: the gradient would vanish")
-    groups = []
-    for rate in np.asarray(steps) / np.sqrt(setting.N):
-        z, shares = _readout(setting, rate)
-        groups.append((rate * z, shares))
+    require_stepped(setting)
+    gradient, (z, shares) = gradient_of(setting), readout_groups(setting)
+    # Without a step all neurons are equal.
+    groups = [
+        (rate * z, shares) if rate else (np.zeros(1), np.ones(1))
+        for rate in np.asarray(steps) / np.sqrt(setting.N)
+    ]
     full = check_choice("bulk", bulk, BULKS) == "full"
     covariances = _covariances(setting, gradient, [shift for shift, _ in groups]) if full else None
     labels, sigma, lengths = gradient.labels, gradient.activation, expected_lengths(setting)
@@ -174,25 +162,41 @@ def stepped_models(setting: Setting, steps: Iterable[float], bulk: str = "full")
         )
 
 
-def _readout(setting: Setting, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """The values of z and their shares.
+def require_stepped(setting: Setting) -> None:
+    """Raise unless the theory of the stepped network covers the setting."""
+    setting.require_theory()
+    setting.require_independent_rows()
+    setting.require_small_output()
+    setting.single_index()
+    if setting.inputs != "gaussian":
+        raise ValueError(f"inputs must be 'gaussian' for the stepped network, got {setting.inputs!r}")
+    if setting.output == "raw":
+        raise ValueError(
+            "output must be 'centred' or 'scaled' for the stepped network, got 'raw': its residual contains "
+            "the network's own output, so that the spike is correlated with the rows"
+        )
+    setting.activation.require_slope()
+    if gradient_of(setting).labels.square == 0:
+        raise ValueError("target must not be 0 without noise: the gradient would vanish")
+
+
+def readout_groups(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
+    """The values of z and their shares, as groups of equal neurons.
 
     For an odd activation z and -z are one group; for a linear one all are: its features are linear in z, and
-    only the mean of z^2 counts. Without a step all neurons are equal.
+    only the mean of z^2 counts.
     """
     sigma, readout = setting.activation, setting.readout
     odd = _is_odd(sigma)
     if isinstance(readout, Vocabulary):
         z, shares = np.array(readout.values), np.array(readout.shares)
-    elif readout == "signs" or rate == 0 or sigma.nonlinear_power == 0:
+    elif readout == "signs":
         z, shares = np.array([1.0, -1.0]), np.array([0.5, 0.5])
     else:
         z, shares = readout_nodes(_ODD_NODES if odd else _NODES)
         z, shares = np.concatenate([-z[::-1], z]), np.concatenate([shares[::-1], shares]) / 2
-    if rate == 0:
-        return np.ones(1), np.ones(1)
     if odd and sigma.nonlinear_power == 0:
-        return np.sqrt([shares @ z**2]), np.ones(1)
+        return np.ones(1) * np.sqrt(setting.readout_power), np.ones(1)
     if odd:
         z, group = np.unique(np.abs(z), return_inverse=True)
         shares = np.bincount(group, shares)

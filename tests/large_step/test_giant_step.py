@@ -19,7 +19,6 @@ from onestep_lib.large_step import (
     stepped_model,
 )
 from onestep_lib.large_step.batch_squared import squared_covariance, squared_resolvents
-from onestep_lib.no_step import ridge_losses
 from onestep_lib.spiked_features import SpikedModel, solve_spiked, spiked_losses, target_means
 
 NETWORKS = [p for p in stored_data("srf")["points"] if p["kind"] == "one-gradient-step network"]
@@ -402,27 +401,6 @@ def test_the_batch_covariance_at_any_strength(labels, alpha, strength, deviation
     limit = 3e-10 if strength < 1 else 3e-7
     np.testing.assert_allclose(found, expected, atol=limit * size, rtol=limit)
     deviation("batch_squared.squared_covariance", "resolvents, any strength", found, expected, scale=size)
-
-
-def test_a_wave_that_oscillates_within_the_bulk_is_noise(deviation):
-    """At a giant step sin turns so often that features are independent noise of power 1/2."""
-    setting = Setting(
-        n=300,
-        d=200,
-        N=400,
-        activation="sin",
-        target=(0, 1, 0.5),
-        noise=0.3,
-        ridge=[1e-3, 0.1],
-        readout="signs",
-    )
-    power = setting.target.second_moment + setting.noise**2
-    exact = ridge_losses(setting.phi, setting.psi, setting.ridges, 0.0, 0.5, 0.0, power)
-    for step in (1e2, 1e4):
-        found = giant_step(setting.replace(step=step * np.sqrt(setting.N)))
-        for part in ("train", "test", "objective"):
-            np.testing.assert_allclose(getattr(found, part), getattr(exact, part), rtol=1e-9)
-            deviation("one_curve.giant_step", "sin as noise", getattr(found, part), getattr(exact, part))
 
 
 def test_a_step_that_leaves_only_signs_has_a_limit():
