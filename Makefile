@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PAGES := _build/html
 START := $(CURDIR)/$(PAGES)/book/intro.html
 # What is typed behind a target reaches the tool as it was typed: neither make nor a shell reads it.
-TYPED := URL SEED COURSE ASSIGNMENT SUBMISSIONS
+TYPED := URL SEED COURSE ASSIGNMENT SUBMISSIONS GRADEBOOK
 unexport $(TYPED)
 $(foreach name,$(TYPED),$(eval export ONESTEP_$(name) = $$(value $(name))))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

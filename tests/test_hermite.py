@@ -259,49 +259,20 @@ def test_overlap_moment_is_vectorised():
 
 
 WRONG = [
-    (lambda: h.hermite(-1, 0.0), ValueError, r"order must be an integer >= 0, got -1"),
-    (lambda: h.hermite(2.0, 0.0), TypeError, r"order must be an integer >= 0, got 2\.0"),
-    (lambda: h.hermite(True, 0.0), TypeError, r"order must be an integer >= 0, got True"),
-    (lambda: h.hermite(2, np.nan), ValueError, r"x must be finite, got nan"),
-    (lambda: h.hermite(2, "one"), TypeError, r"x must be a real number .* got 'one'"),
-    (lambda: h.hermite_series([], 1.0), ValueError, r"coefficients must hold from 1 to 151 numbers, got 0"),
-    (
-        lambda: h.hermite_series([[1.0]], 1.0),
-        ValueError,
-        r"coefficients must be a 1-D array, got shape \(1, 1\)",
-    ),
-    (lambda: h.hermite_to_monomial(151), ValueError, r"order must be an integer from 0 to 150, got 151"),
-    (lambda: h.monomial_to_hermite(-2), ValueError, r"order must be an integer from 0 to 150, got -2"),
-    (lambda: h.hermite_coefficients(np.tanh, 151), ValueError, r"order must be an integer from 0 to 150"),
-    (lambda: quadrature.gaussian_quadrature(0.0), ValueError, r"kinks must be a 1-D array, got shape \(\)"),
-    (lambda: quadrature.gaussian_quadrature([np.inf]), ValueError, r"kinks must be finite, got \[inf\]"),
-    (
-        lambda: quadrature.gaussian_mean(lambda z: z[:3]),
-        ValueError,
-        r"one value for each point: got shape \(3,\)",
-    ),
+    (lambda: h.monomial_to_hermite(151), r"order must be an integer from 0 to 150, got 151"),
+    (lambda: quadrature.gaussian_mean(lambda z: z[:3]), r"one value for each point: got shape \(3,\)"),
     (
         lambda: quadrature.gaussian_mean(lambda z: z * np.nan),
-        ValueError,
-        r"must return finite values, got nan at -13\.99",
+        r"return finite values, got nan at -13\.99",
     ),
-    (lambda: h.correlated_mean([1], [1], 1.2), ValueError, r"rho must lie in \[-1, 1\], got 1\.2"),
-    (
-        lambda: h.correlated_mean([1], [], 0.2),
-        ValueError,
-        r"g_coefficients must hold from 1 to 151 numbers, got 0",
-    ),
-    (lambda: h.correlated_mean([np.nan], [1], 0.2), ValueError, r"f_coefficients must be finite"),
-    (lambda: h.conditional_mean([1], -3, 0.2), ValueError, r"rho must lie in \[-1, 1\], got -3"),
-    (lambda: h.overlap_moment(-1, 3), ValueError, r"k must be an integer >= 0, got -1"),
-    (lambda: h.overlap_moment(1, 0), ValueError, r"d must be >= 1, got array\(0\.\)"),
-    (lambda: h.hermite_powers(2.0), ValueError, r"coefficients must be a 1-D array, got shape \(\)"),
+    (lambda: h.correlated_mean([1], [1], 1.2), r"rho must lie in \[-1, 1\], got 1\.2"),
+    (lambda: h.overlap_moment(1, 0), r"d must be >= 1, got array\(0\.\)"),
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), WRONG)
-def test_wrong_input_is_named(call, error, message):
-    with pytest.raises(error, match=message):
+@pytest.mark.parametrize(("call", "message"), WRONG)
+def test_wrong_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
         call()
 
 

@@ -236,7 +236,7 @@ def work(sheet: Sheet, result: Result, paths: list[Path], seconds: float) -> Non
     """The grading process of one submission: the tests run here, its cells in a kernel of its own."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # it ends with the batch, and so does its sandbox
-    resource.setrlimit(resource.RLIMIT_AS, (sandbox.MEMORY, sandbox.MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (sandbox.MEMORY, sandbox.MEMORY))
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (1, 2):
         os.dup2(nowhere, number)
@@ -280,8 +280,8 @@ def grade(
                 process.join()
                 done = kept(sheet.place / result.student / "result.json", result.of)
                 if done is None:
-                    result.notes.append("grading it took too long or too much memory")
                     sheet.mark(result, [], 0)
+                    result.notes = ["grading it took too long or too much memory"]
                     keep(sheet.place / result.student / "result.json", asdict(result))
                 results.append(done or result)
                 del running[sentinel]

@@ -1,5 +1,6 @@
 """What students hand in: whose each file is, and a notebook with every cell of the sheet."""
 
+import hashlib
 import json
 import os
 import re
@@ -26,8 +27,12 @@ def student_of(path: Path, assignment: str) -> str:
         if found := export.fullmatch(text):
             text = "".join(found.groups())
             break
-    text = text.removesuffix(f"_{assignment}")
-    return re.sub(r"^[.@-]|[^\w.@ -]", lambda found: f"%{ord(found[0]):02X}", text)
+    text = text.removesuffix(f"_{assignment}") or text
+    text = re.sub(r"^[.@-]|[^\w.@ -]", lambda found: f"%{ord(found[0]):02X}", text)
+    # A folder's name has its limit too.
+    return (
+        text if len(text.encode()) < 150 else f"{text[:30]}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    )
 
 
 def collect(folder: Path, assignment: str, others: frozenset[str] = frozenset()) -> dict[str, list[Path]]:

@@ -18,7 +18,11 @@ from book._tools import kernel
 from book._tools.assignments import ROOT
 from book._tools.checks import Dead
 
-MEMORY, FILE_SIZE, PROCESSES = 4 * 2**30, 50 * 2**20, 200  # of a submission: bytes, bytes, number
+MEMORY, FILE_SIZE, PROCESSES = (
+    4 * 2**30,
+    50 * 2**20,
+    200,
+)  # bytes, bytes, and number (which does not bind root)
 LINE = 64 * 2**20  # characters of one answer of a submission
 OPEN = (
     "bubblewrap does not work here: submissions can read your files, use the network, leave processes behind."
@@ -35,7 +39,8 @@ def command() -> tuple[str, ...]:
     fonts = sorted(Path(matplotlib.get_cachedir()).glob("fontlist*.json"))
     words = (
         "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-        "--proc", "/proc", "--dev", "/dev", "--size", str(4 * FILE_SIZE), "--tmpfs", "/tmp",
+        "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev",
+        "--size", str(4 * FILE_SIZE), "--tmpfs", "/tmp",
         *(word for path in bind for word in ("--ro-bind-try", path, path)),
         *(word for path in fonts for word in ("--ro-bind", str(path), f"/tmp/{path.name}")),
         "--chdir", "/tmp", "prlimit", f"--nproc={PROCESSES}",

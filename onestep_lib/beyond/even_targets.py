@@ -35,8 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_count, check_positive, check_vector
-from onestep_lib.large_step.spectral import require_even
-from onestep_lib.large_step.stepped_model import readout_groups
+from onestep_lib.large_step.spectral import readout_nodes, require_even
 from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.gradient import gradient_of
@@ -81,7 +80,7 @@ def even_share(setting: Setting) -> np.ndarray:
     [ 1.   13.03]
     """
     require_even(setting)
-    z, shares = readout_groups(setting)
+    z, shares = readout_nodes(setting)
     rows = [shares @ np.transpose(_rows(setting, z, step)) for step in np.atleast_1d(setting.steps)]
     found = [(usual + excess) / (setting.d * usual + excess) for usual, excess in rows]
     return np.reshape(found, setting.steps.shape)
@@ -106,8 +105,10 @@ def even_losses(setting: Setting, nodes: int = 6) -> Losses:
     [0.55 0.18]
     """
     require_even(setting)
+    if setting.readout == "gaussian":
+        raise ValueError("readout must be 'signs' or a vocabulary for the losses, got 'gaussian'")
     points, mass = np.polynomial.hermite_e.hermegauss(check_count("nodes", nodes, 2, 12))
-    z, shares = readout_groups(setting)
+    z, shares = readout_nodes(setting)
     models = []
     for step in np.atleast_1d(setting.steps):
         length, excess = _rows(setting, z, step)

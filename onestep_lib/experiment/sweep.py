@@ -45,7 +45,6 @@ import hashlib
 import inspect
 import json
 import os
-import time
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -60,6 +59,7 @@ import numpy as np
 
 from onestep_lib._checks import check_choice, check_count, check_vector, shown
 from onestep_lib.convergence import ConvergenceError
+from onestep_lib.experiment.cost import flops, peak_bytes, seconds
 from onestep_lib.experiment.simulation import one_repeat
 from onestep_lib.large_step.one_curve import giant_step, nearest_setting, one_step
 from onestep_lib.no_step.gaussian_equivalence import random_features
@@ -122,7 +122,7 @@ def run_sweep(
     path = None if folder is None else Path(folder) / "tasks.jsonl"
     done = {} if path is None else _kept(path, version, set(tasks))
     todo = [(label, *task) for label, task in tasks.items() if label not in done]
-    work = [0.0 if isinstance(which, str) else _flops(setting_of(point)) for _, point, which in todo]
+    work = [0.0 if isinstance(which, str) else flops(setting_of(point)) for _, point, which in todo]
     sizes = dict(zip((label for label, *_ in todo), work, strict=True))
     tasks_left = [delayed(_compute)(*task, version) for task in todo]
     bar = tqdm(total=sum(work), desc="sweep", unit="flop", unit_scale=True, disable=folder is None)
@@ -406,23 +406,6 @@ def write_table(spec: str | Path, folder: str | Path, jobs: int | None = None) -
     return path
 
 
-def _counts(setting: Setting) -> np.ndarray:
-    """Flops of products and Cholesky factors, of diagonalisations, and elements drawn or passed on."""
-    n, d, N, steps, ridges = setting.n, setting.d, setting.N, setting.steps.size, setting.ridges.size
-    tests, small = max(2000, 2 * n), min(n, N)
-    taken = 0 if not np.any(setting.steps) else setting.step_samples
-    updates = setting.updates if isinstance(setting.updates, int) else len(setting.updates.factors)
-    products = 4 * taken * N * d * (updates if updates == 1 else updates * steps)
-    products += 2 * steps * ((n + tests) * N * d + small * n * N + (tests + n) * N * ridges)
-    dense = steps * ridges * small**3 / 3 if ridges <= 4 else 0.0
-    elements = (n + taken + tests + N) * d + steps * (n + tests) * N + taken * N
-    return np.array([products + dense, 9.0 * steps * small**3 if ridges > 4 else 0.0, elements])
-
-
-def _flops(setting: Setting) -> float:
-    return float(_counts(setting)[:2].sum())
-
-
 def sweep_cost(spec: str | Path | Mapping[str, Any]) -> dict[str, float]:
     """Return tasks, flops, bytes a worker and CPU seconds in all: a model measured on this machine.
 
@@ -430,42 +413,9 @@ def sweep_cost(spec: str | Path | Mapping[str, Any]) -> dict[str, float]:
     """
     spec = _read(spec)
     points = [(setting_of(point), point["repeats"]) for point in points_of(spec).values()]
-    counts = sum(repeats * _counts(setting) for setting, repeats in points)
     return {
         "tasks": float(sum(1 for _ in _tasks(spec))),
-        "flops": float(counts[:2].sum()),
-        "bytes": max(_bytes(setting) for setting, _ in points),
-        "seconds": float(counts @ _seconds_each()),
+        "flops": sum(repeats * flops(setting) for setting, repeats in points),
+        "bytes": max(peak_bytes(setting) for setting, _ in points),
+        "seconds": sum(repeats * seconds(setting) for setting, repeats in points),
     }
-
-
-def _bytes(setting: Setting) -> float:
-    """What is held at once: batches, features or slopes, a chunk of the test set, two Gram matrices."""
-    n, d, N, small = setting.n, setting.d, setting.N, min(setting.n, setting.N)
-    tests = max(2000, 2 * n)
-    return 8.0 * (
-        (n + min(tests, 2048)) * d + 4 * N * d + max(2 * n * N, n * N + 2 * small**2, 2 * 2048 * N)
-        + setting.step_samples * d
-    )  # fmt: skip
-
-
-@cache
-def _seconds_each() -> np.ndarray:
-    """Seconds of a flop in a product, of one in a diagonalisation, and of an element, on one thread."""
-    from onestep_lib._threads import one_thread
-
-    A = np.random.default_rng(0).standard_normal((400, 400))
-    actions = (
-        (lambda: A @ A, 2 * 400**3),
-        (lambda: np.linalg.eigh(A), 9 * 400**3),
-        (lambda: np.tanh(A), 400**2),
-    )
-    times = []
-    with one_thread():
-        for action, count in actions:
-            action()
-            start = time.process_time()
-            for _ in range(3):
-                action()
-            times.append((time.process_time() - start) / (3 * count))
-    return np.array(times)

@@ -1,6 +1,5 @@
 """The graders are tested: right answers, written differently, get every point; wrong ones are told why."""
 
-import functools
 import re
 
 import matplotlib
@@ -13,55 +12,29 @@ from book._tools import assignments, checks
 matplotlib.use("Agg")
 STATES: dict = {}
 TASKS = [(name, task) for name in sheets.assignments() for task in sheets.tasks(name)]
-ANSWERS = [(name, answer) for name in sheets.assignments() for answer in sheets.answers(name)]
-
-
-def label(value: object) -> str:
-    return f"{value.task}: {value.name}" if isinstance(value, sheets.Answer) else str(value)[:2]
-
-
-@functools.cache
-def full(name, task):
-    return sheets.graded(name, task, sheets.own(name, task), STATES)[0]
-
-
-@functools.cache
-def scored(name, answer):
-    """The points that an answer loses, and the messages that say why."""
-    found, points = sheets.graded(name, answer.task, answer.code, STATES)
-    right = full(name, answer.task)
-    lost = sum(points[cell] * (1 - verdict.share(right[cell])) for cell, verdict in found.items())
-    return lost, [verdict.message for verdict in found.values() if verdict.message]
-
-
-def test_every_task_has_its_bank():
-    kinds = {}
-    for name, answer in ANSWERS:
-        kinds.setdefault((name, answer.task), []).append(answer.kind)
-    assert kinds == {task: ["right", "wrong", "wrong", "copied"] for task in TASKS}
-
-
-@pytest.mark.parametrize(("name", "answer"), ANSWERS, ids=label)
-def test_answer(name, answer):
-    lost, messages = scored(name, answer)
-    if answer.kind == "right":
-        assert (lost, messages) == (0, [])
-    else:
-        assert lost > 0
-        assert answer.message, "a wrong answer names the message that stops it"
-        assert any(answer.message in message for message in messages), messages
 
 
 @pytest.mark.parametrize(("name", "task"), TASKS, ids=str)
-def test_a_mistake_that_is_named_costs_no_more_than_copying(name, task):
-    """Else a student who makes it does better with the numbers of the example."""
-    lost = {
-        (answer.kind, answer.name): scored(name, answer)[0]
-        for where, answer in ANSWERS
-        if (where, answer.task) == (name, task)
-    }
-    copied = [cost for (kind, _), cost in lost.items() if kind == "copied"]
-    assert all(cost <= min(copied) + 1e-9 for (kind, _), cost in lost.items() if kind == "wrong"), lost
+def test_answers_to_a_task(name, task):
+    """Right ones get every point, wrong ones are told why, and a mistake that is named costs no more than
+    copying the example: else a student who makes it does better with the numbers that are shown."""
+    answers = [answer for answer in sheets.answers(name) if answer.task == task]
+    assert [answer.kind for answer in answers] == ["right", "wrong", "wrong", "copied"]
+    full, points = sheets.graded(name, task, sheets.own(name, task), STATES)
+    lost = {}
+    for answer in answers:
+        found, _ = sheets.graded(name, task, answer.code, STATES)
+        lost[answer.kind, answer.name] = sum(
+            points[cell] * (1 - found[cell].share(full[cell])) for cell in found
+        )
+        messages = [verdict.message for verdict in found.values() if verdict.message]
+        assert answer.message or answer.kind == "right", "a wrong answer names the message that stops it"
+        told = not messages if answer.kind == "right" else any(answer.message in text for text in messages)
+        assert told, (answer.name, messages)
+    right, *wrong, copied = lost.values()
+    assert right == 0, lost
+    assert 0 < min(wrong), lost
+    assert max(wrong) <= copied + 1e-9, lost
 
 
 def run_solved(name, seed):

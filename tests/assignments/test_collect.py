@@ -99,6 +99,15 @@ def test_a_name_that_is_no_utf8_is_a_student(tmp_path):
     assert handed_in.content(found["M%5Cxfcller"]) == b"{}"
 
 
+def test_a_name_that_no_folder_can_have(tmp_path):
+    names = ["\N{SNOWMAN}" * 80, "\N{SNOWMAN}" * 79 + "x", f"_{NAME}"]
+    for name in names:
+        (tmp_path / f"{name}.ipynb").write_text("{}", encoding="utf-8")
+    found = list(handed_in.collect(tmp_path, NAME))
+    assert len(set(found)) == 3
+    assert all(0 < len(name.encode()) < 200 for name in found)
+
+
 def odd(folder):
     """What a student's one file may be, if it is no file."""
     (folder / "broken.ipynb").symlink_to("nowhere")

@@ -218,6 +218,15 @@ def test_without_a_sandbox_the_lecturer_is_told(made, tmp_path, capsys, monkeypa
     assert capsys.readouterr().err == sandbox.OPEN + "\n"
 
 
+def test_a_grading_process_that_does_not_end_is_ended(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(grading, "work", lambda *_: time.sleep(600))
+    shutil.copytree(made / "course", tmp_path / "course")
+    class_of.save(class_of.notebook(tmp_path / "course", FIRST), tmp_path / "in", "slow", f"{FIRST}.ipynb")
+    (result,) = grading.grade(tmp_path / "course", FIRST, tmp_path / "in", seconds=-60, quiet=True)
+    assert (result.status, result.notes) == (grading.MANUAL, ["grading it took too long or too much memory"])
+    assert "not yet" in page(tmp_path / "course", "slow")
+
+
 @pytest.mark.parametrize(
     ("course", "name", "submissions", "words"),
     [
