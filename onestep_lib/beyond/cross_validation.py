@@ -70,7 +70,7 @@ def validation_losses(setting: Setting) -> Validation:
     >>> print((found.leave_one_out / one_step(setting).test).round(5))
     [1. 1.]
     >>> print((found.generalised / found.leave_one_out).round(1))  # no estimate of the test loss after a step
-    [1.  2.1]
+    [1.  2.2]
     """
     values = []
     with one_thread():

@@ -122,7 +122,7 @@ def best_step(setting: Setting, theory: Theory = one_step) -> Best:
     >>> print(f"{best.value:.0f} {best.losses.test:.3f}")
     31 0.229
     >>> one_step(setting.replace(step=[0, 15, 60])).test.round(3)
-    array([0.33 , 0.236, 0.234])
+    array([0.33 , 0.235, 0.234])
     """
     grid = np.append(0.0, _STEPS * np.sqrt(setting.N))
 
@@ -163,7 +163,7 @@ def best_stepped_ridge(setting: Setting, theory: Theory = one_step) -> Best:
     >>> from onestep_lib.large_step.best_choice import best_stepped_ridge
     >>> best = best_stepped_ridge(Setting(n=400, d=200, N=300, noise=0.5, step=[0, 10]))
     >>> print(best.value.round(2), best.losses.test.round(3))
-    [0.06 0.17] [0.615 0.463]
+    [0.06 0.17] [0.616 0.462]
     """
     sigma = setting.activation
     grid = _RIDGES * (sigma.c1**2 + sigma.nonlinear_power) * (1 + setting.N / setting.n)

@@ -85,7 +85,7 @@ class SpikedModel:
     def __post_init__(self) -> None:
         check_instance("activation", self.activation, Activation)
         check_instance("target", self.target, (Target, TwoIndexTarget))
-        spikes = check_vector("spikes", np.atleast_1d(self.spikes))
+        spikes = check_vector("spikes", self.spikes)
         fractions = check_vector("fractions", check_positive("fractions", self.fractions), spikes.size)
         if abs(fractions.sum() - 1) > 1e-9:
             raise ValueError(f"fractions must sum to 1, got {shown(self.fractions)}")
