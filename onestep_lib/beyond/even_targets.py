@@ -24,7 +24,7 @@ rows of length :math:`\sqrt{L_j}`. This keeps what is of order X/d and drops the
 n = 16 d to 27 d, N = n/4 and d = 60 to 240: within 10 % of the networks up to steps of
 8 sqrt(N); beyond, the noise spike costs the networks up to 20 % more.
 
-**How large must n be?** He_2 of :math:`\beta_*\cdot x` is a function of the features' kernel with an
+**How large must n be?** :math:`He_2` of :math:`\beta_*\cdot x` is a function of the features' kernel with an
 eigenvalue of order :math:`(X/(dL))^2\sim(n/d^2)^2`. Ridge regression learns it once n times that is of
 order one: for :math:`n\gg d^{4/3}` (if N grows like n), long before a single row knows the direction.
 """
@@ -50,7 +50,7 @@ __all__ = [
 
 
 def _rows(setting: Setting, z: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
-    """L, and the excess X of d times the variance along beta_*, at readouts z."""
+    r"""L, and the excess X of d times the variance along :math:`\beta_*`, at readouts z."""
     gradient, target = gradient_of(setting), setting.single_index()
     zeta, weights = gaussian_quadrature(target.kinks)
     y = target(zeta)
@@ -64,7 +64,7 @@ def _rows(setting: Setting, z: np.ndarray, step: float) -> tuple[np.ndarray, np.
 
 
 def even_share(setting: Setting) -> np.ndarray:
-    r"""Return the share :math:`\mathbb E(L+X)/\mathbb E(dL+X)` of beta_* in the rows' squared lengths.
+    r"""Return the share :math:`\mathbb E(L+X)/\mathbb E(dL+X)` of :math:`\beta_*` in the rows.
 
     Returns
     -------

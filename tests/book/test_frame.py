@@ -43,10 +43,9 @@ MISSPELLED = {
 }
 # Public modules that state no formula of the theory.
 NO_THEORY = {
-    "batches", "convergence", "costs", "drawings", "explorer", "initialisation",
-    "inputs", "kernel", "look", "repeats",
-    "formulas", "laboratory", "network", "plotting", "portraits", "schedules", "series", "settings",
-    "signature", "simulation", "sliders", "svg", "sweep", "trial",
+    "batches", "convergence", "cost", "costs", "explorer", "formulas", "initialisation", "inputs", "kernel",
+    "laboratory", "look", "network", "panels", "plotting", "portraits", "repeats", "schedules", "series",
+    "settings", "signature", "simulation", "sliders", "svg", "sweep", "trial",
     # Parts of `losses`, whose deviations are theirs.
     "fit", "model",
 }  # fmt: skip

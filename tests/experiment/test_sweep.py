@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -337,8 +338,13 @@ def test_the_cost_is_near_what_is_measured(fields):
         seconds, begun = sweep_cost(spec)["seconds"] / 2, time.process_time()
         one_repeat(setting, np.random.default_rng(repeat))
         ratios.append((time.process_time() - begun) / seconds)
-    print("measured over predicted:", np.round(ratios, 2))
-    assert 1 / 2.5 < np.median(ratios) < 2.5
+    tracemalloc.start()
+    one_repeat(setting, np.random.default_rng(0))
+    memory = tracemalloc.get_traced_memory()[1] / sweep_cost(spec)["bytes"]
+    tracemalloc.stop()
+    print(f"measured over predicted: seconds {np.round(ratios, 2)}, memory {memory:.2f}")
+    assert 1 / 2 < memory < 2
+    assert 1 / 2 < np.median(ratios) < 2
 
 
 def test_the_dry_run(tmp_path, spec, capsys):
