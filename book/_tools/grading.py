@@ -197,7 +197,7 @@ class Sheet:
             message = better[label].message or (
                 "Passed with our functions in place of earlier answers that fail: their mistake counts once."
             )
-        return round(2 * most * max(shares)) / 2, message
+        return int(2 * most * max(shares) + 0.5) / 2, message  # halves are what readers give
 
 
 def keep_notebook(course: Path, assignment: str, student: str, notebook: nbformat.NotebookNode) -> None:

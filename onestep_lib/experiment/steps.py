@@ -51,7 +51,7 @@ class SteppedNetwork(Network):
     Parameters
     ----------
     weights, readout, activation
-        As in `onestep_lib.experiment.network.Network`; the weights are W_1.
+        As in `onestep_lib.experiment.network.Network`; the weights are :math:`W_1`.
     initial : Network
         The network before the step.
     direction : ndarray, shape (d,)

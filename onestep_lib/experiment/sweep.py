@@ -61,8 +61,7 @@ from onestep_lib._checks import check_choice, check_count, check_instance, check
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.experiment.cost import flops, peak_bytes, seconds
 from onestep_lib.experiment.simulation import one_repeat
-from onestep_lib.large_step.giant import giant_step
-from onestep_lib.large_step.one_curve import nearest_setting, one_step
+from onestep_lib.large_step.one_curve import giant_step, nearest_setting, one_step
 from onestep_lib.no_step.gaussian_equivalence import random_features
 from onestep_lib.repeats import mean_and_error
 from onestep_lib.settings import LOSSES, Losses, Setting
