@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from onestep_lib._checks import check_instance, check_nonnegative, check_number
 from onestep_lib.activations import Target
 from onestep_lib.quadrature import gaussian_quadrature
 
@@ -61,8 +60,6 @@ def label_law(target: Target, noise: float) -> LabelLaw:
     >>> print(f"E y^2 = {law.masses[0] @ middle**2:.3f}, E y zeta = {law.masses[1] @ middle:.3f}")
     E y^2 = 1.250, E y zeta = 1.000
     """
-    check_instance("target", target, Target)
-    noise = check_number("noise", noise, check_nonnegative)
     limit = _zeta_range(target)
     kinks = [kink for kink in target.kinks if abs(kink) < limit]
     panels = 2 * int(np.ceil(limit / _SPACING - 1e-9))

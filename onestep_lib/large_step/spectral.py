@@ -11,8 +11,8 @@ since :math:`\sigma'(\xi)=c_1+c'_2\xi+\dots`, :math:`c'_2=2c_2`: every row takes
 *spectral method*, whose matrix :math:`\hat H` has an eigenvalue along :math:`\beta_*` outside its bulk. Here
 n and :math:`\phi=d/n` are the gradient's batch (:math:`n_0`, :math:`\phi_0`).
 
-**When H-hat knows the direction** (Lu and Li, arXiv 1702.06435; Mondelli and Montanari, arXiv 1708.05932). At
-:math:`s=-m/\alpha`, m the trace of the resolvent, its bulk ends where
+**When** :math:`\hat H` **knows the direction** (Lu and Li, arXiv 1702.06435; Mondelli and Montanari, arXiv
+1708.05932). At :math:`s=-m/\alpha`, m the trace of the resolvent, its bulk ends where
 :math:`\mathbb E[(ys/(1-ys))^2]=1/\alpha`, and an eigenvalue stands beyond while
 :math:`\mathbb E[(\zeta^2-1)\,ys/(1-ys)]>\mathbb E[(ys/(1-ys))^2]`. Equality is the threshold in
 :math:`\alpha=n/d`.
@@ -88,19 +88,19 @@ _STEPS = np.geomspace(0.05, 200, 13)
 
 @dataclass(frozen=True, eq=False)
 class EvenOutlier:
-    """The outlier of the weights along an even target; arrays of the shape of the steps.
+    r"""The outlier of the weights along an even target; arrays of the shape of the steps.
 
     Parameters
     ----------
     edge : float or ndarray
         The right end of the bulk of singular values.
     outlier, overlap : float or ndarray
-        The singular value beyond, and the squared overlap of its right vector with beta_*; the edge and 0
-        where there is none.
+        The singular value beyond, and the squared overlap of its right vector with :math:`\beta_*`; the edge
+        and 0 where there is none.
     threshold : float
         The smallest step with an outlier; inf if there is none up to 200 sqrt(N).
     ratio : float
-        The n/d above which H-hat has an eigenvalue along beta_*; inf if it never has.
+        The n/d above which :math:`\hat H` has an eigenvalue along :math:`\beta_*`; inf if it never has.
     """
 
     edge: float | np.ndarray
@@ -191,7 +191,7 @@ def _label_nodes(setting: Setting) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _ratio(y: np.ndarray, square: np.ndarray, weights: np.ndarray) -> float:
-    """The smallest n/d at which H-hat has an eigenvalue along beta_*, on either side of its bulk."""
+    r"""The smallest n/d with an eigenvalue of :math:`\hat H` along :math:`\beta_*`, on either side."""
     ratios = [np.inf]
     for labels in (y, -y):
         top = labels.max()

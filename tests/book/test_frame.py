@@ -47,7 +47,7 @@ NO_THEORY = {
     "laboratory", "look", "network", "panels", "plotting", "portraits", "repeats", "schedules", "series",
     "settings", "signature", "simulation", "sliders", "svg", "sweep", "trial",
     # Parts of `losses`, whose deviations are theirs.
-    "inner_average", "mean_part", "model", "second_moments",
+    "fit", "model",
 }  # fmt: skip
 
 
