@@ -27,6 +27,14 @@ n = 16 d to 27 d, N = n/4 and d = 60 to 240: within 10 % of the networks up to s
 **How large must n be?** :math:`He_2` of :math:`\beta_*\cdot x` is a function of the features' kernel with an
 eigenvalue of order :math:`(X/(dL))^2\sim(n/d^2)^2`. Ridge regression learns it once n times that is of
 order one: for :math:`n\gg d^{4/3}` (if N grows like n), long before a single row knows the direction.
+
+**The second step.** After a step with a readout of signs the output has grown to
+:math:`f_1-f_0\simeq\sqrt N\,c_1r\,\kappa`, :math:`\kappa=v\cdot x` along the noise :math:`\hat g`: the
+residual of a second step, up to the labels, so that one of size :math:`\eta_2` changes the spike to
+:math:`r(1-\eta_2c_1^2)`. Of the first one's size it buries the rows under that noise, and the gain is lost.
+Of size :math:`1/c_1^2`, of order one, it takes the noise spike away and keeps the gain (observed: relu,
+n = 16 d, N = 4 d, 8 sqrt(N), then 4 on a fresh batch: 1.30 to 1.02 at d = 60, 1.47 to 1.17 at 120, 1.75 to
+1.50 at 240).
 """
 
 from __future__ import annotations
