@@ -1,26 +1,15 @@
-"""Input checks shared by the library: each error names the argument, the value and what is allowed.
+"""Input checks: each error names the argument, the value and what is allowed.
 
-Functions
----------
-check_count         `value` as an int, or raise if it is not an integer >= `minimum`
-check_real          `value` as a float64 array of finite numbers (or also infinite ones), or raise
-check_nonnegative   `value` as a float64 array of finite numbers >= 0, or raise
-check_positive      `value` as a float64 array of finite numbers > 0, or raise
-check_broadcast     arrays broadcast to one shape, or raise
-check_number        `value` as one finite float that passes `check` (`check_positive`, ...), or raise
-check_path          `value`, one number >= 0 or a non-empty sequence of them, as an array of shape () or (L,)
-check_choice        `value` if it is one of the strings in `allowed`, or raise
-check_generator     `rng` if it is a numpy Generator; a seed is refused, so that draws are never hidden
-check_instance      raise unless `value` is an instance of the class
-check_vector        `value` as a finite 1-D float64 array (of the given length), or raise
-check_unit_vector   `value` as a `check_vector` of length 1 (to 1e-8), or raise
-check_matrix        `value` as a finite 2-D float64 array (with the given number of columns), or raise
-check_same_length   raise unless the two arrays have the same number of rows
+They stand at the front doors, the calls with which a reader starts: `Setting` and what it holds
+(`Activation`, `Target`, `TwoIndexTarget`, `Vocabulary`, `Schedule`), the functions of a setting (`simulate`,
+`random_features`, `staircase`, `one_step`, `giant_step`, `feature_law`, `weight_spectrum`,
+`feature_outliers`), of arrays (`ridge_path`, `take_steps`, `sample_batch`), of a model (`SpikedModel`,
+`spiked_losses`), of plain numbers (the Hermite functions, `gaussian_mean`, `ridge_losses`), and the figures
+(`Explorer`). Below them a check stands only where a wrong number would be returned in silence.
 """
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -30,6 +19,8 @@ from numpy.typing import ArrayLike
 
 # Beyond it a double does not hold every integer.
 _LARGEST_COUNT = 2**53
+# The fourth powers of what lies between are numbers.
+_SMALLEST, _LARGEST = 1e-60, 1e60
 _SHOWN = 100
 
 
@@ -46,200 +37,52 @@ def shown(value: object) -> str:
 
 def check_count(name: str, value: object, minimum: int = 1, maximum: int = _LARGEST_COUNT) -> int:
     """Return `value` as an int, or raise if it is not an integer from `minimum` to `maximum`."""
-    if type(value) is int and minimum <= value <= maximum:
-        return value
     wanted = f">= {minimum}" if maximum == _LARGEST_COUNT else f"from {minimum} to {maximum}"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer {wanted}, got {shown(value)}")
-    count = int(value)
-    if count > _LARGEST_COUNT:
-        wanted = "of at most 2**53"
-    if not minimum <= count <= maximum:
+    if not minimum <= (count := int(value)) <= maximum:
+        wanted = "of at most 2**53" if count > _LARGEST_COUNT else wanted
         raise ValueError(f"{name} must be an integer {wanted}, got {shown(value)}")
     return count
 
 
+def check_instance(name: str, value: object, kind: type | tuple[type, ...], what: str = "") -> Any:
+    """Return `value` if it is an instance of the class, or of one of them."""
+    if not isinstance(value, kind):
+        names = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+        raise TypeError(f"{name} must be {what or f'of the class {names}'}, got {shown(value)}")
+    return value
+
+
 def check_flag(name: str, value: object) -> bool:
     """Return `value` if it is True or False, or raise."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, got {shown(value)}")
-    return bool(value)
+    return bool(check_instance(name, value, (bool, np.bool_), "True or False"))
 
 
 def check_text(name: str, value: object) -> str:
     """Return `value` if it is a string, or raise."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be a string, got {shown(value)}")
-    return value
+    return check_instance(name, value, str, "a string")
+
+
+def check_generator(rng: object) -> np.random.Generator:
+    """Return `rng` if it is a numpy Generator; a seed is refused, so that draws are never hidden."""
+    return check_instance(
+        "rng", rng, np.random.Generator, "a numpy.random.Generator, for example numpy.random.default_rng(7)"
+    )
 
 
 def check_callable(name: str, value: Any, what: str = "a callable") -> Any:
     """Return `value` if it can be called, or raise."""
-    if not callable(value):
-        raise TypeError(f"{name} must be {what}, got {shown(value)}")
-    return value
+    return check_instance(name, value, Callable, what)  # type: ignore[arg-type]
 
 
-def check_real(name: str, value: ArrayLike, infinite: bool = False, flags: bool = False) -> np.ndarray:
-    """Return `value` as a float64 array of finite numbers (or also infinite ones), or raise.
-
-    With `flags`, booleans count as 0 and 1; otherwise they are no numbers.
-    """
-    if type(value) is float and math.isfinite(value):
-        return np.asarray(value)
-    array = as_floats(name, value, "a real number or an array of them", flags)
-    wrong = np.isnan(array) if infinite else ~np.isfinite(array)
-    if wrong.any():
-        raise ValueError(f"{name} must {'not be nan' if infinite else 'be finite'}, got {shown(value)}")
-    return array
-
-
-def check_complex(name: str, value: object) -> np.ndarray:
-    """Return `value` as a complex array of finite numbers, or raise."""
-    array = _as_array(name, value, "a complex number or an array of them", "iufc")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got {shown(value)}")
-    return array
-
-
-def as_floats(name: str, value: ArrayLike, wanted: str, flags: bool = False) -> np.ndarray:
-    """Return `value` as a float64 array of any numbers (no copy of one), or raise."""
-    if type(value) is np.ndarray and value.dtype == np.float64:
-        return value
-    return _as_array(name, value, wanted, "biuf" if flags else "iuf")
-
-
-def _as_array(name: str, value: object, wanted: str, kinds: str) -> np.ndarray:
-    """A double array, or raise: NumPy alone reads strings as numbers and drops masks and imaginary parts."""
-    types = _types(value)
-    if str in types:  # spares a long list the conversion to strings
-        raise TypeError(f"{name} must be {wanted}, got {shown(value)}")
-    try:
-        # A list with np.ma.masked in it would warn.
-        given = np.asanyarray(value) if not _masked(types) else np.ma.masked
-    except Exception:  # what an object's __array__ raises is not ours to know
-        raise TypeError(f"{name} must be {wanted}, got {shown(value)}") from None
-    if _masked({type(given)}):
-        raise TypeError(
-            f"{name} must not be a masked array, whose mask would be dropped: fill or compress it, "
-            f"got {shown(value)}"
-        )
-    if not _numeric(given, types, kinds):
-        raise TypeError(f"{name} must be {wanted}, got {shown(value)}")
-    try:
-        with np.errstate(over="ignore"):  # an infinite result is refused by the caller
-            return np.asarray(given, dtype=np.complex128 if "c" in kinds else np.float64)
-    except OverflowError:
-        raise ValueError(f"{name} must be finite, below 1.8e308, got {shown(value)}") from None
-
-
-def _types(value: object) -> set[type]:
-    """The types of the items of nested lists and tuples, which an array no longer shows."""
-    if not isinstance(value, list | tuple):
-        return {type(value)}
-    found = set(map(type, value))
-    if any(issubclass(kind, list | tuple) for kind in found):
-        found = found.union(*(_types(item) for item in value if isinstance(item, list | tuple)))
-    return found
-
-
-def _masked(types: set[type]) -> bool:
-    return any(issubclass(kind, np.ma.MaskedArray) for kind in types)
-
-
-def _numeric(given: np.ndarray, types: set[type], kinds: str) -> bool:
-    """Whether all are numbers of these kinds of NumPy's ("b" for booleans, which else are none)."""
-    booleans = {bool, np.bool_}
-    if types & booleans and "b" not in kinds:
-        return False
-    if given.dtype != object:
-        return given.dtype.kind in kinds
-    number = numbers.Complex if "c" in kinds else numbers.Real
-    found = set(map(type, given.ravel().tolist()))
-    if "b" not in kinds and found & booleans:
-        return False
-    return all(issubclass(kind, number) for kind in found - booleans)
-
-
-def check_nonnegative(name: str, value: ArrayLike) -> np.ndarray:
-    """Return `value` as a float64 array of finite numbers >= 0, or raise."""
-    array = check_real(name, value)
-    if (array < 0).any():
-        raise ValueError(f"{name} must be >= 0, got {shown(value)}")
-    return array
-
-
-def check_positive(name: str, value: ArrayLike) -> np.ndarray:
-    """Return `value` as a float64 array of finite numbers > 0, or raise."""
-    array = check_real(name, value)
-    if (array <= 0).any():
-        raise ValueError(f"{name} must be > 0, got {shown(value)}")
-    return array
-
-
-# The fourth powers of what lies between are numbers.
-_SMALLEST, _LARGEST = 1e-60, 1e60
-
-
-def check_size(name: str, value: ArrayLike) -> None:
-    """Raise unless every number is 0 or has powers that a theory can compute with."""
-    size = abs(value) if isinstance(value, float) else np.abs(value)
-    beyond = (size > _LARGEST) | ((size < _SMALLEST) & (size > 0))
-    if beyond is False or not np.any(beyond):
-        return
-    raise ValueError(
-        f"{name} must be 0 or from {_SMALLEST:g} to {_LARGEST:g} in size for a theory, got "
-        f"{np.asarray(value)[beyond].flat[0]:g}: its powers are not numbers (take the limit, or other units)"
-    )
-
-
-def check_broadcast(**arrays: np.ndarray) -> list[np.ndarray]:
-    """Return the arrays broadcast to one shape, or raise."""
-    if len({array.shape for array in arrays.values()}) == 1:
-        return list(arrays.values())
-    try:
-        return list(np.broadcast_arrays(*arrays.values()))
-    except ValueError:
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        raise ValueError(f"{', '.join(arrays)} must broadcast to one shape, got {shapes}") from None
-
-
-def check_number(
-    name: str, value: ArrayLike, check: Callable[[str, ArrayLike], np.ndarray] = check_real
-) -> float:
-    """Return `value` as one finite float that passes `check` (`check_positive`, ...), or raise."""
-    lowest = _LOWEST.get(check, np.inf)
-    if isinstance(value, float | int) and not isinstance(value, bool) and lowest <= value <= _GREATEST:
-        return float(value)
-    array = as_floats(name, value, "one real number")
-    if array.ndim:
-        raise ValueError(f"{name} must be one number, got {shown(value)}")
-    return float(check(name, value))
-
-
-# What a check wants of a plain number, which is the usual case and needs no array.
-_GREATEST = float(np.finfo(float).max)
-_LOWEST: dict[Callable[..., np.ndarray], float] = {
-    check_real: -_GREATEST,
-    check_nonnegative: 0.0,
-    check_positive: float(np.nextafter(0, 1)),
-}
-
-
-def check_shape(name: str, value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the array broadcast to the shape, or raise."""
-    try:
-        return np.broadcast_to(value, shape)
-    except ValueError:
-        raise ValueError(f"{name} must broadcast to the shape {shape}, got shape {value.shape}") from None
-
-
-def check_path(name: str, value: ArrayLike) -> np.ndarray:
-    """Return `value`, one number >= 0 or a non-empty sequence of them, as an array of shape () or (L,)."""
-    array = check_nonnegative(name, value)
-    if array.ndim > 1 or array.size == 0:
-        raise ValueError(f"{name} must be a number or a non-empty 1-D sequence, got shape {array.shape}")
-    return array
+def check_items(name: str, value: object, kind: type | tuple[type, ...], what: str = "") -> tuple[Any, ...]:
+    """Return `value` as a tuple if it is a sequence of instances of the class, or raise."""
+    items = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (None,)
+    if not all(isinstance(item, kind) for item in items):
+        names = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+        raise TypeError(f"{name} must hold {what or names} only, got {shown(value)}")
+    return items
 
 
 def check_choice(name: str, value: object, allowed: Iterable[str]) -> str:
@@ -250,38 +93,82 @@ def check_choice(name: str, value: object, allowed: Iterable[str]) -> str:
     return value
 
 
-def check_generator(rng: object) -> np.random.Generator:
-    """Return `rng` if it is a numpy Generator; a seed is refused, so that draws are never hidden."""
-    if not isinstance(rng, np.random.Generator):
-        raise TypeError(
-            f"rng must be a numpy.random.Generator, for example numpy.random.default_rng(7), got {shown(rng)}"
+def as_floats(name: str, value: object, wanted: str, kinds: str = "iuf") -> np.ndarray:
+    """Return `value` as a double array (no copy of one); strings, flags and masks are no numbers."""
+    try:
+        given = np.asanyarray(value)
+    except Exception:  # a ragged list; what an object's __array__ raises is not ours to know
+        given = np.asarray(None)
+    if given.dtype.kind not in kinds or isinstance(given, np.ma.MaskedArray):
+        raise TypeError(f"{name} must be {wanted}, got {shown(value)}")
+    with np.errstate(over="ignore"):  # an infinite result is refused by the caller
+        return np.asarray(given, dtype=np.complex128 if "c" in kinds else np.float64)
+
+
+def check_real(name: str, value: ArrayLike, infinite: bool = False, flags: bool = False) -> np.ndarray:
+    """Return `value` as a double array of finite (or also infinite) numbers; `flags` count as 0 and 1."""
+    array = as_floats(name, value, "a real number or an array of them", "biuf" if flags else "iuf")
+    if np.isnan(array).any() if infinite else not np.isfinite(array).all():
+        raise ValueError(f"{name} must {'not be nan' if infinite else 'be finite'}, got {shown(value)}")
+    return array
+
+
+def check_complex(name: str, value: object) -> np.ndarray:
+    """Return `value` as a complex array of finite numbers, or raise."""
+    array = as_floats(name, value, "a complex number or an array of them", "iufc")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got {shown(value)}")
+    return array
+
+
+def check_nonnegative(name: str, value: ArrayLike) -> np.ndarray:
+    """Return `value` as a double array of finite numbers >= 0, or raise."""
+    if ((array := check_real(name, value)) < 0).any():
+        raise ValueError(f"{name} must be >= 0, got {shown(value)}")
+    return array
+
+
+def check_positive(name: str, value: ArrayLike) -> np.ndarray:
+    """Return `value` as a double array of finite numbers > 0, or raise."""
+    if ((array := check_real(name, value)) <= 0).any():
+        raise ValueError(f"{name} must be > 0, got {shown(value)}")
+    return array
+
+
+def check_size(name: str, value: ArrayLike) -> None:
+    """Raise unless every number is 0 or has powers that can be computed with."""
+    size = np.abs(value)
+    beyond = (size > _LARGEST) | ((size < _SMALLEST) & (size > 0))
+    if np.any(beyond):
+        raise ValueError(
+            f"{name} must be 0 or from {_SMALLEST:g} to {_LARGEST:g} in size, got "
+            f"{np.asarray(value)[beyond].flat[0]:g}: its powers are not numbers (take other units)"
         )
-    return rng
 
 
-def check_items(name: str, value: object, kind: type | tuple[type, ...], what: str = "") -> tuple[Any, ...]:
-    """Return `value` as a tuple if it is a sequence of instances of the class, or raise."""
-    items = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (None,)
-    if not all(isinstance(item, kind) for item in items):
-        raise TypeError(f"{name} must hold {what or _class_names(kind)} only, got {shown(value)}")
-    return items
+def check_number(
+    name: str, value: ArrayLike, check: Callable[[str, ArrayLike], np.ndarray] = check_real
+) -> float:
+    """Return `value` as one finite float that passes `check` (`check_positive`, ...), or raise."""
+    array = as_floats(name, value, "one real number")
+    if array.ndim:
+        raise ValueError(f"{name} must be one number, got {shown(value)}")
+    return float(check(name, value))
 
 
-def check_instance(name: str, value: object, kind: type | tuple[type, ...]) -> None:
-    """Raise unless `value` is an instance of the class, or of one of them."""
-    if not isinstance(value, kind):
-        raise TypeError(f"{name} must be of the class {_class_names(kind)}, got {shown(value)}")
-
-
-def _class_names(kind: type | tuple[type, ...]) -> str:
-    return " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+def check_path(name: str, value: ArrayLike) -> np.ndarray:
+    """Return `value`, one number >= 0 or a non-empty sequence of them, as an array of shape () or (L,)."""
+    array = check_nonnegative(name, value)
+    if array.ndim > 1 or array.size == 0:
+        raise ValueError(f"{name} must be a number or a non-empty 1-D sequence, got shape {array.shape}")
+    return array
 
 
 def check_vector(name: str, value: ArrayLike, length: int | None = None, flags: bool = False) -> np.ndarray:
-    """Return `value` as a finite 1-D float64 array (of the given length), or raise; `flags`: `check_real`."""
+    """Return `value` as a finite 1-D double array (of the given length), or raise; `flags`: `check_real`."""
     array = check_real(name, value, flags=flags)
-    wanted = "a 1-D array" if length is None else f"a 1-D array of length {length}"
-    if array.ndim != 1 or (length is not None and array.size != length):
+    if array.ndim != 1 or length not in (None, array.size):
+        wanted = "a 1-D array" if length is None else f"a 1-D array of length {length}"
         raise ValueError(f"{name} must be {wanted}, got shape {array.shape}")
     return array
 
@@ -289,17 +176,16 @@ def check_vector(name: str, value: ArrayLike, length: int | None = None, flags: 
 def check_unit_vector(name: str, value: ArrayLike, length: int | None = None) -> np.ndarray:
     """Return `value` as a `check_vector` of length 1 (to 1e-8), or raise."""
     array = check_vector(name, value, length)
-    size = float(np.linalg.norm(array))
-    if abs(size - 1) > 1e-8:
+    if abs((size := float(np.linalg.norm(array))) - 1) > 1e-8:
         raise ValueError(f"{name} must be a unit vector, got one of length {size:.9g}")
     return array
 
 
 def check_matrix(name: str, value: ArrayLike, columns: int | None = None, flags: bool = False) -> np.ndarray:
-    """Return `value` as a finite 2-D float64 array (of so many columns), or raise; `flags`: `check_real`."""
+    """Return `value` as a finite 2-D double array (of so many columns), or raise; `flags`: `check_real`."""
     array = check_real(name, value, flags=flags)
-    wanted = "a 2-D array" if columns is None else f"a 2-D array with {columns} columns"
-    if array.ndim != 2 or (columns is not None and array.shape[1] != columns):
+    if array.ndim != 2 or columns not in (None, array.shape[1]):
+        wanted = "a 2-D array" if columns is None else f"a 2-D array with {columns} columns"
         raise ValueError(f"{name} must be {wanted}, got shape {array.shape}")
     return array
 
@@ -311,3 +197,20 @@ def check_same_length(name: str, value: np.ndarray, other: str, reference: np.nd
             f"{name} and {other} must have the same number of rows, "
             f"got shapes {value.shape} and {reference.shape}"
         )
+
+
+def check_broadcast(**arrays: np.ndarray) -> list[np.ndarray]:
+    """Return the arrays broadcast to one shape, or raise."""
+    try:
+        return list(np.broadcast_arrays(*arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise ValueError(f"{', '.join(arrays)} must broadcast to one shape, got {shapes}") from None
+
+
+def check_shape(name: str, value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the array broadcast to the shape, or raise."""
+    try:
+        return np.broadcast_to(value, shape)
+    except ValueError:
+        raise ValueError(f"{name} must broadcast to the shape {shape}, got shape {value.shape}") from None

@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 from scipy.special import factorial
 
 from onestep_lib._checks import check_count, check_number, check_real, check_vector, shown
-from onestep_lib.quadrature import ScalarFunction, sampled
+from onestep_lib.quadrature import ScalarFunction, gaussian_moments
 
 __all__ = [
     "conditional_mean",
@@ -92,7 +92,7 @@ def hermite(order: int, x: ArrayLike) -> np.ndarray:
         columns = hermite_e.hermevander(x, order)
     values = np.moveaxis(columns.reshape(*x.shape, order + 1), -1, 0)
     if not np.isfinite(values[-1]).all():
-        raise ValueError(f"order must be so small that He_k(x) is a double, got order {order}, x {shown(x)}")
+        raise ValueError(f"order and x must be so small that He_k(x) is a double, got {order} and {shown(x)}")
     return values
 
 
@@ -105,7 +105,12 @@ def hermite_series(coefficients: ArrayLike, x: ArrayLike) -> np.ndarray:
     >>> hermite_series([0, 0, 1], [0, 1, 2])  # He_2 = x^2 - 1
     array([-1.,  0.,  3.])
     """
-    return hermite_e.hermeval(check_real("x", x), _check_coefficients("coefficients", coefficients))
+    x, c = check_real("x", x), _check_coefficients("coefficients", coefficients)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = hermite_e.hermeval(x, c)
+    if not np.isfinite(values).all():
+        raise ValueError(f"coefficients and x must be so small that the sum is a double, got x {shown(x)}")
+    return values
 
 
 def hermite_to_monomial(order: int) -> np.ndarray:
@@ -166,7 +171,7 @@ def hermite_coefficients(function: ScalarFunction, order: int, kinks: Sequence[f
     Raises
     ------
     ValueError
-        As in `gaussian_mean`, for f He_k.
+        As in `gaussian_mean`, for f :math:`He_k`.
 
     Examples
     --------
@@ -176,8 +181,7 @@ def hermite_coefficients(function: ScalarFunction, order: int, kinks: Sequence[f
     array([1.    , 1.    , 0.5   , 0.1667])
     """
     order = _check_order(order)
-    weights, values, polynomials = sampled(function, order, kinks)
-    return polynomials @ (weights * values) / factorial(np.arange(order + 1))
+    return gaussian_moments(function, order, kinks) / np.sqrt(factorial(np.arange(order + 1)))
 
 
 def hermite_powers(coefficients: ArrayLike) -> np.ndarray:

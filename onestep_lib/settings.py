@@ -48,13 +48,10 @@ from onestep_lib._checks import (
     check_choice,
     check_count,
     check_flag,
-    check_instance,
-    check_items,
     check_matrix,
     check_nonnegative,
     check_number,
     check_path,
-    check_real,
     check_size,
     shown,
 )
@@ -80,8 +77,6 @@ INPUTS = ("gaussian", "spherical", "rademacher", "uniform", "student", "correlat
 THEORY_INPUTS = ("gaussian", "spherical")
 """The distributions of the inputs that the theories cover."""
 LOSSES = ("train", "test", "objective")
-EXTENSIONS = ("vocabulary", "shared", "two directions")
-"""What a setting may be beyond names and numbers, and a theory may cover: `Setting.require_theory`."""
 
 
 def _path(name: str, value: ArrayLike) -> float | tuple[float, ...]:
@@ -141,33 +136,38 @@ def _updates(value: Any, n: int, fresh: bool) -> int | Schedule:
 class Setting:
     r"""An experiment; the normalisation is that of :mod:`onestep_lib.settings`.
 
+    The fields in groups: sizes (n, d, N, n_0), the problem (activation, target, noise), the fit (ridge), the
+    start (rows, readout), the step (step, output), and what no theory covers but the simulator does (other
+    ``inputs``, ``fresh=False``, several ``updates``, rows by hand, and ``shared`` beside step 0).
+
     Parameters
     ----------
     n, d, N : int
-        Samples of the ridge batch, input dimension, hidden width.
+        Sizes: samples of the ridge batch, input dimension, hidden width.
     activation : str, callable or Activation
-        The activation, see `onestep_lib.activations.ACTIVATIONS`.
+        See `onestep_lib.activations.ACTIVATIONS`.
     target : sequence of float, str, callable, Target or TwoIndexTarget
         Hermite coefficients of the target, or one of its other forms; or a target of two directions
         (:mod:`onestep_lib.two_index`).
     noise : float
         Standard deviation of the label noise.
     ridge : float or sequence of float
-        The penalty lambda >= 0 in (1/n)|y - Fa|^2 + lambda |a|^2; a sequence is a path.
+        The fit: the penalty lambda >= 0 in (1/n)|y - Fa|^2 + lambda |a|^2; a sequence is a path.
     step : float or sequence of float
         The step size eta >= 0 (0: random features); a sequence shares its draws.
     rows : str or array_like, shape (N, d)
-        One of ``ROWS``, or the initial rows themselves (simulated only).
+        The start: one of ``ROWS``, or the initial rows themselves.
     readout : str, Vocabulary or sequence of float
         One of ``READOUTS``, or a :class:`~onestep_lib.initialisation.Vocabulary`, or its values alone
         (equal shares; ``[1]``: all ones).
-    inputs, output : str
-        One of ``INPUTS`` (:mod:`onestep_lib.experiment.inputs`) and ``OUTPUTS``.
+    inputs : str
+        One of ``INPUTS`` (:mod:`onestep_lib.experiment.inputs`); the theories cover ``THEORY_INPUTS``.
+    output : str
+        What the residual of the step subtracts, one of ``OUTPUTS``.
     fresh : bool
-        Fit the second layer on a batch of its own; False reuses the gradient's batch (simulated only).
+        Fit the second layer on a batch of its own; False reuses the gradient's batch.
     updates : int or Schedule
-        Gradient steps of size eta on the same batch, or a :class:`~onestep_lib.schedules.Schedule` of steps;
-        more than one step is simulated only.
+        Gradient steps of size eta on the same batch, or a :class:`~onestep_lib.schedules.Schedule` of steps.
     shared : float
         The inner product of two initial rows, in [0, 1).
     n_0 : int, optional
@@ -226,7 +226,7 @@ class Setting:
         n_0: int | None = None,
     ) -> None:
         given = _rows(rows, (check_count("N", N), check_count("d", d)))
-        fields = {
+        fields: dict[str, Any] = {
             "n": check_count("n", n),
             "d": check_count("d", d),
             "N": check_count("N", N),
@@ -246,6 +246,8 @@ class Setting:
         }
         if not fields["fresh"] and fields["n_0"] not in (None, fields["n"]):
             raise ValueError(f"n_0 must be None or n = {n} with fresh=False, got {n_0}: there is one batch")
+        for name in ("noise", "ridge", "step"):
+            check_size(name, fields[name])
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
@@ -295,39 +297,25 @@ class Setting:
         r""":math:`\mathbb E|a|^2=\mathbb Ez^2`, 1 unless the readout is a vocabulary."""
         return self.readout.moment(2) if isinstance(self.readout, Vocabulary) else 1.0
 
-    def require_theory(self, stepped: bool = False, covers: Sequence[str] = ()) -> None:
-        """Raise unless a theory covers the setting.
+    def require_theory(self, stepped: bool = False) -> None:
+        """Raise where an assumption of all theories fails; what else a theory refuses it says itself.
 
-        The theories' common assumptions are Gaussian-like inputs, one step, fresh data, and penalties, steps
-        and noise of a size whose powers are numbers.
-
-        Parameters
-        ----------
-        stepped : bool
-            The theory describes a step whatever the setting's step sizes.
-        covers : sequence of str
-            What the theory covers beyond the fields' names and numbers, of ``EXTENSIONS``.
+        They assume Gaussian-like inputs, rows that are drawn, features that are not constant, and one step on
+        fresh data. With `stepped` the theory describes a step whatever the setting's step sizes.
         """
-        stepped = check_flag("stepped", stepped)
-        covered = {check_choice("covers", name, EXTENSIONS) for name in check_items("covers", covers, str)}
-        for name, value in (("ridge", self.ridge), ("step", self.step), ("noise", self.noise)):
-            check_size(name, value)
+        if not self.activation.nonlinear_power and not self.activation.c1:
+            raise ValueError(f"activation must not be constant here, got {shown(self.activation.name)}")
         if self.inputs not in THEORY_INPUTS:
             raise ValueError(
                 f"inputs must be one of {', '.join(map(repr, THEORY_INPUTS))} for a theory, got "
                 f"{self.inputs!r} (simulate it, and compare with the theory of Gaussian inputs)"
             )
+        self._require_drawn_rows()
         if (stepped or np.any(self.steps)) and not (self.fresh and self.updates == 1):
             raise ValueError(
                 f"fresh must be True and updates 1 for a theory with a step, got fresh={self.fresh}, "
                 f"updates={self.updates}"
             )
-        if "two directions" not in covered:
-            self.single_index()
-        if "shared" not in covered:
-            self.require_independent_rows()
-        if stepped or np.any(self.steps) or "vocabulary" in covered:
-            self._require_readout("vocabulary" in covered)
 
     def single_index(self) -> Target:
         """Return the target, or raise if it has two directions."""
@@ -337,25 +325,24 @@ class Setting:
             )
         return self.target
 
-    def require_independent_rows(self) -> None:
-        """Raise where the initial rows are given by hand or have a component in common."""
+    def _require_drawn_rows(self) -> None:
         if isinstance(self.rows, GivenRows):
             raise ValueError(f"rows must be one of {', '.join(map(repr, ROWS))} here, got rows by hand")
+
+    def require_independent_rows(self) -> None:
+        """Raise where the initial rows are given by hand or have a component in common."""
+        self._require_drawn_rows()
         if self.shared:
             raise ValueError(
                 f"shared must be 0 here, got {self.shared:.6g} (at step 0 "
-                "onestep_lib.spiked_features.shared_features covers it)"
+                "onestep_lib.beyond.shared_features covers it)"
             )
 
-    def _require_readout(self, covered: bool) -> None:
-        """Raise where a theory of a step does not cover a vocabulary, or the output of its network."""
+    def require_small_output(self) -> None:
+        """Raise where a vocabulary of readouts gives the network an output that no theory of a step has."""
         readout = self.readout
         if not isinstance(readout, Vocabulary):
             return
-        if not covered:
-            raise ValueError(
-                f"readout must be one of {', '.join(map(repr, READOUTS))} here, got {shown(readout)}"
-            )
         # A raw output grows with |a|, which is 1 in the theories of raw networks.
         if self.output == "raw":
             raise ValueError(
@@ -414,10 +401,6 @@ class Losses:
     @classmethod
     def from_steps(cls, each: Sequence[Losses], setting: Setting) -> Losses:
         """Join a theory's losses, one element a step size, each along the penalties of the setting."""
-        check_instance("setting", setting, Setting)
-        each = check_items("each", each, Losses)
-        if len(each) != setting.steps.size:
-            raise ValueError(f"each must hold {setting.steps.size} Losses, one a step size, got {len(each)}")
         rows = np.array([(one.train, one.test, one.objective) for one in each])
         values = np.moveaxis(rows, 0, 1).reshape(3, *setting.shape)
         train, test, objective = map(plain, values)
@@ -426,12 +409,6 @@ class Losses:
     @classmethod
     def from_draws(cls, draws: np.ndarray) -> Losses:
         """Return means and standard errors of repeats, shape (repeats, 3) + shape, repeats >= 2."""
-        draws = check_real("draws", draws)
-        if draws.ndim < 2 or draws.shape[1] != 3 or draws.shape[0] < 2:
-            raise ValueError(
-                f"draws must have shape (repeats >= 2, 3, ...), got {draws.shape}: "
-                "one repeat has no standard error"
-            )
         mean, error = mean_and_error(draws)
         train, test, objective = map(plain, mean)
         train_se, test_se, objective_se = map(plain, error)

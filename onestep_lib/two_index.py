@@ -23,7 +23,7 @@ from numpy.polynomial import hermite_e
 from numpy.typing import ArrayLike
 from scipy.special import factorial
 
-from onestep_lib._checks import check_callable, check_count, check_real, check_text, check_vector, shown
+from onestep_lib._checks import check_callable, check_count, check_size, check_text, check_vector, shown
 from onestep_lib._values import read_only
 from onestep_lib.quadrature import evaluate, gaussian_quadrature
 
@@ -70,14 +70,10 @@ class TwoIndexTarget:
         """The target at points whose last axis holds the two projections."""
         return self.function(z[..., 0], z[..., 1])
 
-    @property
-    def _grid(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return _averages(self)
-
     @cached_property
     def _moments(self) -> np.ndarray:
         """E g, E g z_1, E g z_2 and E g^2, rounding set to 0."""
-        points, weights, values = self._grid
+        points, weights, values = _averages(self)
         power = float(weights @ values**2)
         found = np.array([weights @ values, *((weights * values) @ points)])
         return np.append(np.where(np.abs(found) < 1e-13 * np.sqrt(power), 0.0, found), power)
@@ -115,25 +111,22 @@ class TwoIndexTarget:
 
     def along_slopes(self, z: ArrayLike) -> np.ndarray:
         """The projection on beta_lin of points whose last axis holds the two projections."""
-        points = check_real("z", z)
-        if points.ndim == 0 or points.shape[-1] != 2:
-            raise ValueError(f"z must have a last axis of length 2, got shape {points.shape}")
-        return points @ (self.slopes / self.linear if self.linear else np.array([1.0, 0.0]))
+        return np.asarray(z) @ (self.slopes / self.linear if self.linear else np.array([1.0, 0.0]))
 
     def coefficients(self, order: int) -> np.ndarray:
-        """Return the Hermite coefficients along beta_lin, c_0, ..., c_order."""
+        r"""Return the Hermite coefficients along beta_lin, :math:`c_0,\dots,c_{\text{order}}`."""
         order = check_count("order", order, 0, 40)
-        points, weights, values = self._grid
+        points, weights, values = _averages(self)
         polynomials = hermite_e.hermevander(self.along_slopes(points), order)
         return (weights * values) @ polynomials / factorial(np.arange(order + 1))
 
     def coefficient(self, k: int) -> float:
-        """Return the Hermite coefficient c_k along beta_lin."""
+        """Return the Hermite coefficient :math:`c_k` along beta_lin."""
         return float(self.coefficients(check_count("k", k, minimum=0, maximum=40))[k])
 
     def label_samples(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Projections on beta_lin, weights and values, for averages of labels; read-only."""
-        points, weights, values = self._grid
+        points, weights, values = _averages(self)
         return read_only((self.along_slopes(points), weights, values))
 
     def require_centred(self) -> None:
@@ -152,5 +145,7 @@ def _averages(target: TwoIndexTarget) -> tuple[np.ndarray, np.ndarray, np.ndarra
     axes = [(z[np.abs(z) < _REACH], weights[np.abs(z) < _REACH]) for z, weights in axes]
     first, second = (axis.ravel() for axis in np.meshgrid(axes[0][0], axes[1][0], indexing="ij"))
     weights = np.multiply.outer(axes[0][1], axes[1][1]).ravel()
-    values = evaluate(lambda z: target.function(first, z), second, name=f"target {shown(target.name)}")
+    name = f"target {shown(target.name)}"
+    values = evaluate(lambda z: target.function(first, z), second, name)
+    check_size(name, np.abs(values).max())
     return read_only((np.stack([first, second], axis=-1), weights, values))

@@ -6,14 +6,12 @@ call then adds a line; `tests/tools/deviations.py` makes the table `tests/DEVIAT
 
 import json
 import os
-import re
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import settings
 from numpy.typing import ArrayLike
-from xdist.scheduler import LoadGroupScheduling
 
 if mutant := os.environ.get("ONESTEP_MUTANT"):
     from tools import mutants
@@ -23,27 +21,6 @@ if mutant := os.environ.get("ONESTEP_MUTANT"):
 # The same examples in every run, on every machine.
 settings.register_profile("reproducible", derandomize=True, deadline=None)
 settings.load_profile("reproducible")
-
-WHOLE_FILES = ("site/test_checks_can_fail.py", "site/test_launch.py")
-
-
-class ByPage(LoadGroupScheduling):
-    """All tests of a page of the site in one worker, so that it is visited once; some files as a whole.
-
-    The marks that this scheduler goes by get lost between pytest 9.2 and pytest-xdist 3.8; names do not.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        page = re.search(r"\[([^\]]+?\.html)", nodeid)
-        if file.endswith(WHOLE_FILES):
-            return file
-        return page[1] if page else nodeid
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByPage | None:
-    return ByPage(config, log) if config.getvalue("dist") == "loadgroup" else None
-
 
 TINY = float(np.finfo(float).tiny)
 

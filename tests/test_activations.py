@@ -211,9 +211,9 @@ def test_kinks_at_hand_are_exact_and_hidden_ones_are_refused():
     assert sigma.kinks == (0.3,)
     assert sigma.c0 == pytest.approx(float(mpmath.npdf(0.3) - 0.3 * mpmath.ncdf(-0.3)), rel=1e-13)
     assert sigma.c1 == pytest.approx(float(mpmath.ncdf(-0.3)), rel=1e-13)
-    with pytest.raises(ValueError, match=r"'shifted' seems to have a kink .* not listed in kinks=\(\)"):
+    with pytest.raises(ValueError, match=r"'shifted' must have no kink or jump but those in kinks=\(\)"):
         activation(shifted)
-    with pytest.raises(ValueError, match=r"kink .* not listed in kinks=\(0\.0,\)"):
+    with pytest.raises(ValueError, match=r"no kink or jump but those in kinks=\(0\.0,\)"):
         Target("shifted", shifted, (0.0,))
 
 
@@ -222,14 +222,14 @@ def test_kinks_at_hand_are_exact_and_hidden_ones_are_refused():
 @example(kink=1e-5)
 @example(kink=0.2)
 def test_hidden_jumps_are_refused_wherever_they_are(kink):
-    with pytest.raises(ValueError, match="seems to have a kink or a jump"):
+    with pytest.raises(ValueError, match="must have no kink or jump"):
         Target("jump", lambda x: np.where(x > kink, 1.0, 0.0))
 
 
 @given(kink=st.floats(-3, 3))
 @example(kink=0.0)
 def test_hidden_kinks_are_refused_wherever_they_are(kink):
-    with pytest.raises(ValueError, match="seems to have a kink or a jump"):
+    with pytest.raises(ValueError, match="must have no kink or jump"):
         Target("kink", lambda x: np.maximum(x - kink, 0))
 
 
@@ -241,49 +241,18 @@ def test_wrong_slopes_are_refused():
 
 
 WRONG = [
-    (lambda: activation("swish"), ValueError, r"activation must be one of identity, tanh, .* got 'swish'"),
-    (lambda: activation("centred swish"), ValueError, r"got 'centred swish'"),
-    (lambda: activation(3), TypeError, r"activation must be a name, an Activation or a callable, got 3"),
-    (lambda: Activation("x", 3), TypeError, r"function must be a callable of an array, got 3"),
-    (lambda: Activation("x", np.tanh, 0.0), ValueError, r"kinks must be a 1-D array, got shape \(\)"),
-    (lambda: Activation("x", np.tanh, (), 2), TypeError, r"derivative must be a callable .* got 2"),
-    (
-        lambda: activation(lambda x: x * np.nan),
-        ValueError,
-        r"activation '<lambda>' must return finite values, got nan",
-    ),
-    (lambda: activation(lambda x: x.sum()), ValueError, r"one value for each point: got shape \(\)"),
-    (
-        lambda: activation(lambda x: np.exp(x**2 / 4)),
-        ValueError,
-        r"must have a second moment .* grows too fast",
-    ),
-    (
-        lambda: activation("tanh").coefficients(-1),
-        ValueError,
-        r"order must be an integer from 0 to 150, got -1",
-    ),
-    (lambda: activation("tanh").coefficient(1.0), TypeError, r"k must be an integer >= 0, got 1\.0"),
-    (lambda: target("he9"), ValueError, r"target must be one of tanh, .* got 'he9'"),
-    (lambda: target([]), ValueError, r"target must have at least one Hermite coefficient"),
-    (lambda: target(3.0), ValueError, r"target must be a 1-D array, got shape \(\)"),
-    (lambda: target([0, np.inf]), ValueError, r"target must be finite, got \[0, inf\]"),
-    (
-        lambda: target([0, "a"]),
-        TypeError,
-        r"target must be a real number or an array of them, got \[0, 'a'\]",
-    ),
-    (
-        lambda: target((1, 1)).require_centred(),
-        ValueError,
-        r"mean zero .* got '1 He0 \+ 1 He1' with c_\*0 = 1:",
-    ),
+    (lambda: activation("centred swish"), r"activation must be one of identity, .* got 'centred swish'"),
+    (lambda: activation(lambda x: x * np.nan), r"activation '<lambda>' must return finite values, got nan"),
+    (lambda: activation(lambda x: x.sum()), r"one value for each point: got shape \(\)"),
+    (lambda: activation(lambda x: np.exp(x**2 / 4)), r"must have a second moment .* grows too fast"),
+    (lambda: target((0, 1e200)), r"target '1e\+200 He1' must be 0 or from 1e-60 to 1e\+60 in size"),
+    (lambda: target((1, 1)).require_centred(), r"mean zero .* got '1 He0 \+ 1 He1' with c_\*0 = 1:"),
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), WRONG)
-def test_wrong_input_is_named(call, error, message):
-    with pytest.raises(error, match=message):
+@pytest.mark.parametrize(("call", "message"), WRONG)
+def test_wrong_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
         call()
 
 

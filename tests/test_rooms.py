@@ -18,7 +18,7 @@ LIBRARY = ROOT / "onestep_lib"
 # From the ground up; modules that stand directly in the library are the ground.
 FLOORS = ("", "no_step", "small_step", "spiked_features", "large_step", "experiment", "figures", "beyond")
 THEORY = FLOORS[1:5]
-MODULES = sorted(path for path in LIBRARY.rglob("*.py") if path.name != "__init__.py")
+MODULES = sorted(path for path in LIBRARY.rglob("*.py") if path.name not in ("__init__.py", "__main__.py"))
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
 
 
@@ -39,7 +39,10 @@ def imported(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name}: relative import"
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            names_of = {f"{node.module}.{alias.name}" for alias in node.names}
+            # What the library itself hands out stands above every room.
+            assert node.module != "onestep_lib" or names_of <= names, f"{path.name}: {names_of}"
+            found |= {node.module, *names_of}
     return found & names
 
 

@@ -68,46 +68,15 @@ def test_later_changes_of_an_array_do_not_reach_the_setting():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"n": 0}, ValueError, "n must be an integer >= 1, got 0"),
-        ({"d": 0}, ValueError, "d must be an integer >= 1, got 0"),
-        ({"N": -3}, ValueError, "N must be an integer >= 1, got -3"),
-        ({"n_0": 0}, ValueError, "n_0 must be an integer >= 1, got 0"),
-        ({"n_0": 10.0}, TypeError, r"n_0 must be an integer >= 1, got 10\.0"),
-        ({"n": 10.0}, TypeError, r"n must be an integer >= 1, got 10\.0"),
-        ({"n": True}, TypeError, "n must be an integer >= 1, got True"),
-        ({"n": "10"}, TypeError, "n must be an integer >= 1, got '10'"),
-        ({"ridge": -0.1}, ValueError, r"ridge must be >= 0, got -0\.1"),
         ({"ridge": [0.1, -1]}, ValueError, r"ridge must be >= 0, got \[0\.1, -1\]"),
-        ({"ridge": []}, ValueError, r"ridge must be a number or a non-empty 1-D sequence, got shape \(0,\)"),
-        ({"ridge": np.ones((2, 2))}, ValueError, r"ridge must be .* got shape \(2, 2\)"),
-        ({"ridge": np.nan}, ValueError, "ridge must be finite, got nan"),
-        ({"ridge": np.inf}, ValueError, "ridge must be finite, got inf"),
-        ({"ridge": None}, TypeError, "ridge must be a real number or an array of them, got None"),
-        ({"ridge": "0.1"}, TypeError, r"ridge must be a real number or an array of them, got '0\.1'"),
-        ({"ridge": 1j}, TypeError, "ridge must be a real number or an array of them, got 1j"),
-        ({"ridge": np.array([1j])}, TypeError, "ridge must be a real number or an array of them"),
-        ({"step": -1}, ValueError, "step must be >= 0, got -1"),
-        ({"noise": -1}, ValueError, "noise must be >= 0, got -1"),
         ({"noise": [0.1, 0.2]}, ValueError, r"noise must be one number, got \[0\.1, 0\.2\]"),
-        ({"rows": "round"}, ValueError, "rows must be one of 'gaussian', 'spherical', got 'round'"),
         (
             {"readout": 1},
             ValueError,
-            "readout must be one of 'gaussian', 'signs', a Vocabulary or its values, got 1",
+            "readout must be one of 'gaussian', 'signs', a Vocabulary",
         ),
-        ({"inputs": "cube"}, ValueError, "inputs must be one of 'gaussian', 'spherical', .*got 'cube'"),
-        ({"output": True}, ValueError, "output must be one of 'centred', 'scaled', 'raw', got True"),
-        ({"activation": "tan"}, ValueError, "activation must be one of .* got 'tan'"),
-        ({"activation": 3}, TypeError, "activation must be a name, an Activation or a callable, got 3"),
-        (
-            {"activation": lambda x: np.full_like(x, np.nan)},
-            ValueError,
-            "must return finite values, got .*nan",
-        ),
+        ({"activation": lambda x: x * np.nan}, ValueError, "must return finite values, got .*nan"),
         ({"activation": lambda x: 1.0}, ValueError, r"must return one value for each point: got shape \(\)"),
-        ({"target": "cos"}, ValueError, "target must be one of .* got 'cos'"),
-        ({"target": ()}, ValueError, "target must have at least one Hermite coefficient"),
-        ({"target": (0, np.nan)}, ValueError, "target must be finite"),
         ({"target": [[0, 1]]}, ValueError, r"target must be a 1-D array, got shape \(1, 2\)"),
     ],
 )
@@ -131,9 +100,3 @@ def test_losses_from_draws():
     scalar = Losses.from_draws(draws[:, :, 0, 0])
     assert isinstance(scalar.test, float)
     assert isinstance(scalar.test_se, float)
-
-
-@pytest.mark.parametrize("shape", [(1, 3), (5,), (5, 2), (1, 3, 4)])
-def test_losses_refuse_draws_without_an_error(shape):
-    with pytest.raises(ValueError, match=r"draws must have shape \(repeats >= 2, 3, \.\.\.\), got"):
-        Losses.from_draws(np.ones(shape))

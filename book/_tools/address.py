@@ -1,6 +1,6 @@
 """Set the public repository's address everywhere it must stand.
 
-    ONESTEP_ADDRESS=https://github.com/<owner>/<name> python book/_tools/address.py
+    ONESTEP_URL=https://github.com/<owner>/<name> python book/_tools/address.py
 
 _config.yml decides; the first cell of each chapter (read by Colab before anything is installed) and
 a few other files carry copies. This rewrites them together.
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OWNER = r"(?=.{1,39}/)[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
 NAME = r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,100}(?<!\.git)(?<!\.wiki)"
 COPIES = ("_config.yml", "CITATION.cff", "README.md", "CONTRIBUTING.md", "book/**/*.md")
-COPIES += ("book/*.ipynb", "book/notebooks/*.ipynb", "book/assignments/*.ipynb", "book/coursework/*.ipynb")
+COPIES += ("book/*.ipynb", "book/assignments/*.ipynb", "book/coursework/*.ipynb")
 
 
 def configured(root: Path = ROOT) -> str:
@@ -40,7 +40,7 @@ def replace(new: str, root: Path = ROOT) -> list[Path]:
 
 if __name__ == "__main__":
     try:
-        for changed_file in replace(os.environ.get("ONESTEP_ADDRESS", "")):
+        for changed_file in replace(os.environ.get("ONESTEP_URL", "")):
             print(changed_file.relative_to(ROOT))
     except ValueError as error:
         sys.exit(str(error))

@@ -9,7 +9,7 @@ from them, in _build/assignments/ (or _build/assignments-<hash of the seed>/):
     student/       what students get: solutions and hidden tests stripped
     solutions/     everything, to read
     one-gradient-step-assignments.zip   the student versions, for a learning platform
-    course/        a folder for nbgrader: source, release, gradebook and settings
+    course/        a folder for nbgrader: source, release, gradebook, settings; variant.txt: what was drawn
 
 A line that ends in `# variant: 1, 2, 3` takes one of these values in a variant; `# variant: any` takes any
 whole number. The draw depends on the seed, the assignment and the line, so that the same seed gives the same
@@ -66,6 +66,13 @@ def draw(source: str, name: str, seed: str | None) -> str:
     return VARIANT.sub(choose, source)
 
 
+def drawn(path: Path, seed: str | None) -> list[str]:
+    """The lines that a seed has drawn, as a lecturer looks them up."""
+    cells = nbformat.read(path, as_version=4).cells
+    lines = [found[0] for cell in cells for found in VARIANT.finditer(cell.source)]
+    return [f"{path.stem}: {draw(line, path.stem, seed)}" for line in lines]
+
+
 def sources(root: Path = ROOT) -> list[Path]:
     return sorted((root / SOURCES).glob("*.ipynb"))
 
@@ -78,6 +85,11 @@ def variant(path: Path, seed: str | None = None) -> nbformat.NotebookNode:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     return notebook
+
+
+def name(cell: nbformat.NotebookNode) -> str | None:
+    """What nbgrader calls a cell."""
+    return cell.metadata.get("nbgrader", {}).get("grade_id")
 
 
 def solved(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -109,6 +121,8 @@ def make(folder: Path, seed: str | None = None, root: Path = ROOT) -> list[str]:
         notebook = variant(path, seed)
         write(notebook, course / "source" / path.stem / path.name)
         write(solved(notebook), folder / "solutions" / path.name)
+    lines = [line for path in sources(root) for line in drawn(path, seed)]
+    (course / "variant.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (course / "nbgrader_config.py").write_text(SETTINGS, encoding="utf-8")
     api = NbGraderAPI(config=settings(course))
     names = [path.stem for path in sources(root)]

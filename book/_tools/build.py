@@ -1,16 +1,13 @@
-"""Build the site, so that the answer does not depend on what earlier builds left behind.
+"""Build the site: every page, from the kept outputs of the chapters, unless nothing has changed.
 
-    python -m book._tools.build            what has changed
-    python -m book._tools.build --whole    every page, unless the last good build did so and nothing changed
+    python -m book._tools.build
 
-Sphinx remembers pages, not their warnings: it takes a page that failed for done, and does not see that
-an unchanged page refers to a label that is gone from another. So its state is kept only after a build
-without a warning, for as long as no file in it has changed, and `make test` starts from a whole build.
-Executed chapters keep their outputs (see book/_ext/onestep_book/cache.py), so that a whole build is quick.
+Sphinx remembers pages and not their warnings, and does not see that an unchanged page refers to a label that
+is gone from another, so that it starts anew. Executed chapters keep their outputs
+(book/_ext/onestep_book/cache.py).
 """
 
 import hashlib
-import json
 import shutil
 import sys
 from importlib.metadata import distributions
@@ -22,80 +19,36 @@ ROOT = Path(__file__).resolve().parents[2]
 # What Sphinx writes. Beside it stand the chapters' outputs and what other targets made: slides, and courses
 # with a lecturer's grades, which no build may touch.
 WRITTEN = ("_build/html", "_build/.doctrees", "_build/jupyter_execute")
-RECORD = "last-good-build.json"
-SOURCES = ("book", "onestep_lib", "_config.yml", "_toc.yml")
-# Sphinx reads these once and does not ask whether they have changed.
-FRAME = ("book/_ext", "book/_tools/build.py")
+SOURCES = ("book", "onestep_lib", "_config.yml", "_toc.yml", "package-lock.json")
+RECORD = "_build/last-good-build"
 
 
-def main(arguments: list[str], root: Path = ROOT) -> int:
-    build, whole = root / "_build", "--whole" in arguments
-    found, last = state(root), read_record(build)
-    todo = what_to_do(found, last, whole)
-    if todo == "nothing":
+def main(root: Path = ROOT) -> int:
+    record, found = root / RECORD, state(root, SOURCES)
+    if record.is_file() and record.read_text() == found + state(root, WRITTEN):
         print("Nothing has changed since the last good build.")
         return 0
-    (build / RECORD).unlink(missing_ok=True)
-    if todo == "whole":
-        remove_what_was_written(root)
+    record.unlink(missing_ok=True)
+    for name in WRITTEN:
+        shutil.rmtree(root / name, ignore_errors=True)
     run_chapters(root)
     if not jupyter_book(root):
-        print("The book is not built: the lines above say why. The next build reads every page again.")
+        print("The book is not built: the lines above say why.")
         return 1
-    write_record(build, state(root) | {"sources": found["sources"], "whole": todo == "whole"})
+    record.write_text(found + state(root, WRITTEN))
     return 0
 
 
-def what_to_do(found: dict, last: dict, whole: bool) -> str:
-    """'nothing', 'changes' or 'whole', from the files of now and of the last good build."""
-    if any(found[part] != last.get(part) for part in ("frame", "built")):
-        return "whole"
-    if found["sources"] == last["sources"] and (last["whole"] or not whole):
-        return "nothing"
-    return "whole" if whole else "changes"
-
-
-def state(root: Path) -> dict:
-    """Hashes of what a build reads and of what it wrote."""
-    versions = sorted(f"{d.name}=={d.version}" for d in distributions())
-    return {
-        "frame": [sys.version, versions, hashes(root, FRAME)],
-        "sources": hashes(root, SOURCES),
-        "built": hashes(root, WRITTEN),
-    }
-
-
-def hashes(root: Path, names: tuple[str, ...]) -> dict[str, str]:
-    """SHA-256 of every file under `names`, without what Python, Jupyter and `make notebooks` leave there."""
-    passed_over = {"__pycache__", ".ipynb_checkpoints", "notebooks"}
-    paths = (
-        p for name in names for p in ((root / name).rglob("*") if (root / name).is_dir() else [root / name])
+def state(root: Path, names: tuple[str, ...]) -> str:
+    """A hash of all files under `names` but what Python and Jupyter leave, and of the packages in use."""
+    digest = hashlib.sha256(
+        repr([sys.version, *sorted(f"{d.name}{d.version}" for d in distributions())]).encode()
     )
-    return {
-        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(paths)
-        if path.is_file() and passed_over.isdisjoint(path.relative_to(root).parts)
-    }
-
-
-def read_record(build: Path) -> dict:
-    try:
-        return json.loads((build / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-
-
-def write_record(build: Path, record: dict) -> None:
-    """Write the record whole or not at all."""
-    unfinished = build / f".{RECORD}"
-    unfinished.write_text(json.dumps(record), encoding="utf-8")
-    unfinished.replace(build / RECORD)
-
-
-def remove_what_was_written(root: Path) -> None:
-    for name in WRITTEN:
-        if (root / name).exists():
-            shutil.rmtree(root / name)
+    for top in (root / name for name in names):
+        for path in sorted(top.rglob("*") if top.is_dir() else [top]):
+            if path.is_file() and not {"__pycache__", ".ipynb_checkpoints"} & set(path.parts):
+                digest.update(f"\0{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def jupyter_book(root: Path) -> bool:
@@ -115,4 +68,4 @@ def jupyter_book(root: Path) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -4,16 +4,18 @@
 
 Each notebook is executed in its own folder. Text outputs stay in the cells tagged
 `nbval-check-output`; every other output and execution count is removed, so that a commit holds
-no picture and no number that nothing checks.
+no picture and no number that nothing checks. An output that says what is stored stays as it is, so that
+another processor's last digits are no change.
 """
 
-import io
 import re
 import sys
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+
+from book._tools.outputs import differences
 
 CHAPTERS = Path(__file__).resolve().parents[1]
 CHECKED = "nbval-check-output"
@@ -26,6 +28,7 @@ METADATA = {
 def refresh(path: Path) -> None:
     """Execute one notebook and rewrite it with checked outputs only."""
     notebook = nbformat.read(path, as_version=4)
+    stored = [cell.get("outputs", []) for cell in notebook.cells]
     # Where the kernel chops what a cell prints depends on the clock.
     NotebookClient(
         notebook,
@@ -34,15 +37,16 @@ def refresh(path: Path) -> None:
         coalesce_streams=True,
         resources={"metadata": {"path": path.parent}},
     ).execute()
-    strip(notebook)
+    strip(notebook, stored)
     nbformat.validate(notebook)
-    text = io.StringIO()
-    nbformat.write(notebook, text)
-    path.write_text(text.getvalue(), encoding="utf-8")
+    path.write_text(nbformat.writes(notebook) + "\n", "utf-8")
 
 
-def strip(notebook: nbformat.NotebookNode) -> None:
-    """Remove, in place, every output and execution count that no test compares."""
+def strip(notebook: nbformat.NotebookNode, stored: list[list[nbformat.NotebookNode]] | None = None) -> None:
+    """Remove, in place, every output and execution count that no test compares.
+
+    What agrees with the outputs that were `stored`, a list for each cell, is replaced by them.
+    """
     # What a chapter says of itself (minutes, symbols, terms, needs) stays.
     own = {key: value for key, value in notebook.metadata.items() if key == "onestep"}
     notebook.metadata = nbformat.from_dict(METADATA | own)
@@ -54,6 +58,8 @@ def strip(notebook: nbformat.NotebookNode) -> None:
             continue
         checked = CHECKED in cell.metadata.get("tags", [])
         cell.outputs = [_text_only(o) for o in cell.outputs if _is_text(o)] if checked else []
+        if stored and not differences(stored[number - 1], cell.outputs):
+            cell.outputs = stored[number - 1]
         cell.execution_count = number if cell.outputs else None
         for output in cell.outputs:
             if output.output_type == "execute_result":

@@ -4,6 +4,7 @@ from onestep_lib.beyond.baseline_fits import *
 from onestep_lib.beyond.bilinear_forms import *
 from onestep_lib.beyond.costs import *
 from onestep_lib.beyond.cross_validation import *
+from onestep_lib.beyond.even_targets import *
 from onestep_lib.beyond.finite_size import *
 from onestep_lib.beyond.free_model import *
 from onestep_lib.beyond.gordon import *
@@ -12,4 +13,3 @@ from onestep_lib.beyond.scatter import *
 from onestep_lib.beyond.second_step import *
 from onestep_lib.beyond.shared_rows import *
 from onestep_lib.beyond.training import *
-from onestep_lib.beyond.two_steps import *

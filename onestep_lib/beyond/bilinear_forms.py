@@ -60,13 +60,12 @@ from onestep_lib._values import plain
 from onestep_lib.hermite import hermite_to_monomial
 from onestep_lib.no_step.gaussian_equivalence import Traces, resolvent_traces
 from onestep_lib.settings import Setting
-from onestep_lib.small_step.gradient import Spike
+from onestep_lib.small_step.gradient import Spike, gradient_spike
 from onestep_lib.small_step.spikes import (
     power_basis,
     readout_factor,
     require_spikes,
     sample_side,
-    spike_or_limit,
 )
 
 __all__ = [
@@ -164,7 +163,7 @@ def bilinear_form(
     0.8165
     """
     require_spikes(setting, stepped=True)
-    spike = spike_or_limit(setting, spike)
+    spike = spike or gradient_spike(setting)
     v, w = (_vector(name, one, setting, spike) for name, one in (("first", first), ("second", second)))
     sigma = setting.activation
     bulk = resolvent_traces(setting.phi, setting.psi, setting.ridges, sigma.c1**2, sigma.nonlinear_power)

@@ -52,7 +52,8 @@ def shared_model(setting: Setting) -> SpikedModel:
     check_instance("setting", setting, Setting)
     if np.any(setting.step):
         raise ValueError(f"step must be 0 for rows with a common component, got {shown(setting.step)}")
-    setting.require_theory(covers=("shared",))
+    setting.require_theory()
+    setting.single_index()
     if setting.inputs != "gaussian":
         raise ValueError(f"inputs must be 'gaussian' here, got {setting.inputs!r}")
     setting.target.require_centred()

@@ -20,11 +20,10 @@ import numpy as np
 from onestep_lib._checks import check_count, check_flag, check_generator, check_instance, shown
 from onestep_lib._threads import one_thread
 from onestep_lib.experiment.batches import sample_batch, sample_inputs, target_directions
-from onestep_lib.experiment.feature_maps import FeatureMap, require_covered
+from onestep_lib.experiment.feature_maps import FEATURE_MAPS, FeatureMap, network_features, require_covered
 from onestep_lib.experiment.network import Network, feature_matrix, initial_network
-from onestep_lib.experiment.ridge import RidgePath, ridge_path, streamed_ridge_path
-from onestep_lib.experiment.steps import gradient_steps, scheduled_steps, take_steps
-from onestep_lib.experiment.surrogates import FEATURE_MAPS, network_features
+from onestep_lib.experiment.ridge import ridge_path
+from onestep_lib.experiment.steps import scheduled_steps, take_steps
 from onestep_lib.schedules import Schedule
 from onestep_lib.settings import Losses, Setting
 
@@ -33,9 +32,8 @@ __all__ = [
     "simulate_spectrum",
 ]
 
-_CHUNK = 2048
-# The largest feature matrix that is kept whole (numbers; 256 MB).
-_HELD = 2**25
+# Test inputs drawn at once, and those whose features are computed at once: few fit into a processor's cache.
+_CHUNK, _ROWS = 2048, 256
 
 
 def simulate(
@@ -56,7 +54,7 @@ def simulate(
     repeats : int
         Independent repeats, at least 2.
     feature_map : str or callable
-        A name in `onestep_lib.experiment.surrogates.FEATURE_MAPS`, or a feature map of the same signature.
+        A name in `onestep_lib.experiment.feature_maps.FEATURE_MAPS`, or a feature map of the same signature.
         One that `onestep_lib.experiment.feature_maps.one_step_map` marks is refused for the settings that
         it does not describe.
     test_size : int, optional
@@ -92,9 +90,8 @@ def simulate(
     progress = check_flag("progress", progress)
     repeats, jobs = check_count("repeats", repeats, minimum=2), check_count("jobs", jobs)
     chosen = _chosen(feature_map, setting)
-    if test_size is not None:
-        check_count("test_size", test_size)
-    tasks = (delayed(one_repeat)(setting, child, chosen, test_size) for child in rng.spawn(repeats))
+    size = None if test_size is None else check_count("test_size", test_size)
+    tasks = (delayed(one_repeat)(setting, child, chosen, size) for child in rng.spawn(repeats))
     results = Parallel(n_jobs=jobs, return_as="generator")(tasks)
     bar = tqdm(results, total=repeats, desc="simulate", unit="repeat", disable=not progress)
     return Losses.from_draws(np.stack(list(bar)))
@@ -122,22 +119,9 @@ def simulate_spectrum(
     if setting.steps.ndim:
         raise ValueError(f"step must be one number for a spectrum, got {shown(setting.step)}")
     streams = Draws(setting, rng)
-    network = next(streams.networks())
-    chosen, X = _chosen(feature_map, setting), streams.ridge_batch[0]
-    if setting.n <= setting.N:
-        F = chosen(network, X, streams.noise)
-        return np.linalg.eigvalsh(F @ F.T / setting.n)
-    blocks = (chosen(network, X[rows], streams.noise) for rows in _blocks(setting.n, setting.N))
-    values = np.linalg.eigvalsh(sum(F.T @ F for F in blocks) / setting.n)
-    # A map may have more columns than the network has neurons.
-    zeros = np.zeros(max(0, setting.n - values.size))
-    return np.sort(np.append(zeros, values))[-setting.n :]
-
-
-def _blocks(count: int, width: int) -> list[slice]:
-    """Slices of samples whose features, `width` a sample, fit into memory."""
-    rows = max(1, min(_CHUNK, _HELD // width))
-    return [slice(start, start + rows) for start in range(0, count, rows)]
+    F = _chosen(feature_map, setting)(next(streams.networks()), streams.ridge_batch[0], streams.noise)
+    values = np.linalg.eigvalsh((F @ F.T if setting.n <= F.shape[1] else F.T @ F) / setting.n)
+    return np.append(np.zeros(setting.n - values.size), np.maximum(values, 0.0))
 
 
 def _chosen(feature_map: str | FeatureMap, setting: Setting) -> FeatureMap:
@@ -157,8 +141,6 @@ class Draws:
     def __init__(self, setting: Setting, rng: np.random.Generator) -> None:
         # One stream a purpose: changing one of them (a longer test set, a larger step) leaves the
         # others as they were.
-        check_generator(rng)
-        check_instance("setting", setting, Setting)
         direction, self._network, self._gradient, ridge, self.test, self.noise = rng.spawn(6)
         self.setting = setting
         self.direction = target_directions(setting, direction)
@@ -181,9 +163,10 @@ class Draws:
         X, y = self.gradient_batch()
         if setting.updates == 1:
             yield from take_steps(network, X, y, steps, setting.output)
-        else:
-            yield from (
-                gradient_steps(network, X, y, step, setting.updates, setting.output) for step in steps
+            return
+        for step in steps:
+            yield scheduled_steps(
+                network, setting.updates * [(X, y)], setting.updates * [step], setting.output
             )
 
     def initial(self) -> Network:
@@ -192,7 +175,6 @@ class Draws:
 
     def data(self, both: bool) -> tuple[np.ndarray, np.ndarray]:
         """The batch of the ridge fit, after that of the gradient where both are wanted and are two."""
-        both = check_flag("both", both)
         if not both or not self.setting.fresh:
             return self.ridge_batch
         X, y = (np.concatenate(pair) for pair in zip(self.gradient_batch(), self.ridge_batch, strict=True))
@@ -201,7 +183,7 @@ class Draws:
     def gradient_batch(self, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The batch of the (first) gradient step, or its first `count` samples where they are more."""
         setting = self.setting
-        count = setting.step_samples if count is None else check_count("count", count)
+        count = setting.step_samples if count is None else count
         if not setting.fresh:
             X, y = self.ridge_batch
             return X[:count], y[:count]
@@ -223,17 +205,15 @@ class Draws:
 
     def test_loss(self, network: Network, size: int) -> float:
         """The test loss of a network with its own readout, the noise included."""
-        check_instance("network", network, Network)
         missed = 0.0
         for X, clean in self.test_batches(size):
-            for rows in _blocks(X.shape[0], network.readout.size):
-                fitted = feature_matrix(network.weights, X[rows], network.activation) @ network.readout
-                missed += float(np.sum((clean[rows] - fitted) ** 2))
+            fitted = feature_matrix(network.weights, X, network.activation) @ network.readout
+            missed += float(np.sum((clean - fitted) ** 2))
         return missed / size + self.setting.noise**2
 
     def test_batches(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Test inputs and their labels without noise, in chunks, the same at every call."""
-        size, inputs = check_count("size", size), deepcopy(self.test)
+        inputs = deepcopy(self.test)
         if size > _CHUNK:
             for start in range(0, size, _CHUNK):
                 yield self._test_batch(min(_CHUNK, size - start), inputs)
@@ -255,44 +235,22 @@ def one_repeat(
     feature_map: FeatureMap = network_features,
     test_size: int | None = None,
 ) -> np.ndarray:
-    """Return train, test and objective of one repeat, shape (3,) + setting.shape."""
-    streams = Draws(setting, rng)
+    """Return train, test and objective of one repeat of `simulate`, shape (3,) + setting.shape."""
     size = max(2000, 2 * setting.n) if test_size is None else test_size
+    streams = Draws(setting, rng)
     losses = [_losses(streams, network, feature_map, size) for network in streams.networks()]
     return np.stack(losses, axis=1).reshape(3, *setting.shape)
 
 
 def _losses(streams: Draws, network: Network, feature_map: FeatureMap, test_size: int) -> np.ndarray:
     """The three losses of one network of the repeat, shape (3, penalties)."""
-    setting, ridges = streams.setting, np.atleast_1d(streams.setting.ridges)
     # Test inputs, and the noise of a feature map, are the same after every step size: paths stay paired, and
     # one network at a time is in memory.
-    noise = deepcopy(streams.noise)
-    path = _fit(network, feature_map, noise, *streams.ridge_batch, ridges)
-    missed = np.zeros(ridges.size)
+    noise, (X, y) = deepcopy(streams.noise), streams.ridge_batch
+    path = ridge_path(feature_map(network, X, noise), y, np.atleast_1d(streams.setting.ridges), gcv=False)
+    missed = np.zeros(path.train.size)
     for X, clean in streams.test_batches(test_size):
-        for rows in _blocks(X.shape[0], setting.N):
+        for rows in (slice(start, start + _ROWS) for start in range(0, clean.size, _ROWS)):
             fitted = feature_map(network, X[rows], noise) @ path.coefficients
             missed += np.sum((clean[rows, None] - fitted) ** 2, axis=0)
-    return np.stack([path.train, missed / test_size + setting.noise**2, path.objective])
-
-
-def _fit(
-    network: Network,
-    feature_map: FeatureMap,
-    noise: np.random.Generator,
-    X: np.ndarray,
-    y: np.ndarray,
-    ridges: np.ndarray,
-) -> RidgePath:
-    """Ridge on the network's features; a feature matrix too large to hold comes in blocks, twice."""
-    if y.size <= network.readout.size or y.size * network.readout.size <= _HELD:
-        return ridge_path(feature_map(network, X, noise), y, ridges)
-    streams = [deepcopy(noise), noise]
-
-    def blocks() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        stream = streams.pop(0)
-        for rows in _blocks(y.size, network.readout.size):
-            yield feature_map(network, X[rows], stream), y[rows]
-
-    return streamed_ridge_path(blocks, ridges)
+    return np.stack([path.train, missed / test_size + streams.setting.noise**2, path.objective])

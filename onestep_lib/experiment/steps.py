@@ -12,8 +12,7 @@ gradient_direction     b = X^T r/n of a batch
 take_steps             networks after one step, that remember where they came from
 first_layer_gradient   G=\frac1n[(a\,r^\top)\circ\sigma'(WX^\top)]X, the exact negative gradient
 residual               residual r at initialisation, shape (n,): what the gradient is taken of
-gradient_step          network with W_1=W_0+\eta G, G from `first_layer_gradient`
-gradient_steps         network after several steps of size eta on one batch
+gradient_step          network with W_1=W_0+\eta G: `take_steps` for a single size
 scheduled_steps        network after steps of any sizes, each on its own batch
 """
 
@@ -21,21 +20,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import (
     check_choice,
-    check_count,
     check_instance,
     check_matrix,
-    check_nonnegative,
-    check_number,
     check_path,
     check_same_length,
     check_vector,
-    shown,
 )
 from onestep_lib.experiment.network import Network, feature_matrix
 from onestep_lib.settings import OUTPUTS
@@ -55,7 +51,7 @@ class SteppedNetwork(Network):
     Parameters
     ----------
     weights, readout, activation
-        As in `onestep_lib.experiment.network.Network`; the weights are W_1.
+        As in `onestep_lib.experiment.network.Network`; the weights are :math:`W_1`.
     initial : Network
         The network before the step.
     direction : ndarray, shape (d,)
@@ -67,13 +63,6 @@ class SteppedNetwork(Network):
     initial: Network
     direction: np.ndarray
     step: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_instance("initial", self.initial, Network)
-        direction = check_vector("direction", self.direction, self.weights.shape[1])
-        object.__setattr__(self, "direction", direction)
-        object.__setattr__(self, "step", check_number("step", self.step, check_nonnegative))
 
 
 def gradient_direction(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
@@ -91,8 +80,7 @@ def gradient_direction(network: Network, X: np.ndarray, y: np.ndarray, output: s
     >>> print(gradient_direction(network, X=np.eye(2), y=np.array([1.0, 2.0])))
     [0.5 1. ]
     """
-    X = check_matrix("X", X)
-    return X.T @ residual(network, X, y, output) / X.shape[0]
+    return X.T @ residual(network, X, y, output) / y.size
 
 
 def take_steps(
@@ -126,10 +114,17 @@ def take_steps(
     0.0 [[1.0, 0.0], [0.0, 1.0]]
     2.0 [[2.0, 2.0], [-1.0, -1.0]]
     """
+    check_instance("network", network, Network)
+    check_choice("output", output, OUTPUTS)
+    X = check_matrix("X", X, network.weights.shape[1])
+    y = check_vector("y", y)
+    check_same_length("y", y, "X", X)
+    sizes = np.atleast_1d(check_path("steps", steps))
     gradient = first_layer_gradient(network, X, y, output)
     direction = gradient_direction(network, X, y, output)
-    for step in np.atleast_1d(check_path("steps", steps)):
-        weights = network.weights + step * gradient
+    for step in sizes:
+        weights = step * gradient
+        weights += network.weights
         yield SteppedNetwork(weights, network.readout, network.activation, network, direction, float(step))
 
 
@@ -176,13 +171,7 @@ def first_layer_gradient(
     [[ 0.5  1. ]
      [-0.5 -1. ]]
     """
-    check_instance("network", network, Network)
-    check_choice("output", output, OUTPUTS)
-    slope = network.activation.require_slope()
-    X = check_matrix("X", X, network.weights.shape[1])
-    y = check_vector("y", y)
-    check_same_length("y", y, "X", X)
-    total = np.zeros_like(network.weights)
+    slope, parts = network.activation.require_slope(), []
     block = max(1, min(_BLOCK, _BLOCK_VALUES // network.readout.size))
     for start in range(0, y.size, block):
         rows = slice(start, start + block)
@@ -193,8 +182,10 @@ def first_layer_gradient(
         # Row j is (a_j/n) sum_i r_i sigma'(w_j.x_i) x_i: one product after scaling the slopes by r.
         slopes = slope(preactivations)
         slopes *= r[:, None] / y.size
-        total += slopes.T @ X[rows]
-    return network.readout[:, None] * total
+        parts.append(slopes.T @ X[rows])
+    total = reduce(np.add, parts)
+    total *= network.readout[:, None]
+    return total
 
 
 def residual(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
@@ -213,22 +204,19 @@ def residual(network: Network, X: np.ndarray, y: np.ndarray, output: str = "cent
     >>> print(residual(network, X, y), residual(network, X, y, output="raw"))
     [1. 2.] [0. 3.]
     """
-    check_instance("network", network, Network)
-    check_choice("output", output, OUTPUTS)
-    X = check_matrix("X", X, network.weights.shape[1])
-    y = check_vector("y", y, X.shape[0])
     return y if output == "centred" else y - _initial_output(network, X @ network.weights.T, output)
 
 
 def _initial_output(network: Network, preactivations: np.ndarray, output: str) -> np.ndarray:
+    check_choice("output", output, OUTPUTS)
     raw = network.activation(preactivations) @ network.readout
     return raw if output == "raw" else raw / np.sqrt(network.readout.size)
 
 
 def gradient_step(
     network: Network, X: np.ndarray, y: np.ndarray, step: float, output: str = "centred"
-) -> Network:
-    r"""Return the network with :math:`W_1=W_0+\eta G`, G from `first_layer_gradient`.
+) -> SteppedNetwork:
+    r"""Return the network with :math:`W_1=W_0+\eta G`: `take_steps` for a single size.
 
     Examples
     --------
@@ -242,45 +230,13 @@ def gradient_step(
     [[ 2.  2.]
      [-1. -1.]]
     """
-    eta = check_number("step", step, check_nonnegative)
-    check_instance("network", network, Network)
-    weights = network.weights + eta * first_layer_gradient(network, X, y, output)
-    return replace(network, weights=weights)
-
-
-def gradient_steps(
-    network: Network, X: np.ndarray, y: np.ndarray, step: float, updates: int, output: str = "centred"
-) -> Network:
-    r"""Return the network after several steps of size eta on one batch.
-
-    The readout stays as it is. For ``output="centred"`` the network's output is that of its weights minus
-    that of the initial ones, so that the residual of step k is :math:`y-(f_k-f_0)`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onestep_lib.activations import activation
-    >>> from onestep_lib.experiment.network import Network
-    >>> from onestep_lib.experiment.steps import gradient_steps
-    >>> network = Network(np.eye(2), np.array([1.0, -1.0]), activation("identity"))
-    >>> X, y = np.eye(2), np.array([1.0, 2.0])
-    >>> for updates in (1, 2):  # the first step halves the residual
-    ...     print((gradient_steps(network, X, y, 0.5, updates).weights - np.eye(2))[0])
-    [0.25 0.5 ]
-    [0.375 0.75 ]
-    """
-    updates = check_count("updates", updates)
-    eta = check_number("step", step, check_nonnegative)
-    check_instance("network", network, Network)
-    X = check_matrix("X", X, network.weights.shape[1])
-    y = check_vector("y", y, X.shape[0])
-    return scheduled_steps(network, [(X, y)] * updates, [eta] * updates, output)
+    return next(take_steps(network, X, y, step, output))
 
 
 def scheduled_steps(
     network: Network,
     batches: Iterable[tuple[np.ndarray, np.ndarray]],
-    steps: ArrayLike,
+    steps: Iterable[float],
     output: str = "centred",
 ) -> Network:
     r"""Return the network after gradient steps, each of its own size and on its own batch.
@@ -298,8 +254,8 @@ def scheduled_steps(
 
     Raises
     ------
-    TypeError, ValueError
-        If the numbers of batches and steps differ, or as in `first_layer_gradient`.
+    ValueError
+        If the numbers of batches and steps differ.
 
     Examples
     --------
@@ -313,27 +269,14 @@ def scheduled_steps(
     [[ 0.3  0.5]
      [-0.3 -0.5]]
     """
-    check_choice("output", output, OUTPUTS)
-    check_instance("network", network, Network)
-    sizes = check_vector("steps", check_nonnegative("steps", steps))
-    if not isinstance(batches, Iterable):
-        raise TypeError(f"batches must hold pairs (X, y), got {shown(batches)}")
-    taken, start = 0, network
-    seen, before = None, np.zeros(0)
-    for pair in batches:
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise TypeError(f"batches must hold pairs (X, y), got {shown(pair)}")
-        X, y = pair
-        if taken == sizes.size:
-            raise ValueError(f"batches must be as many as steps, {sizes.size}, got more")
+    start, seen, before = network, None, np.zeros(0)
+    for taken, ((X, y), step) in enumerate(zip(batches, steps, strict=True)):
         labels = y
         # The first residual of a centred network is y.
         if output == "centred" and taken:
             if X is not seen:
                 seen, before = X, feature_matrix(start.weights, X, start.activation) @ start.readout
             labels = y + before - feature_matrix(network.weights, X, network.activation) @ network.readout
-        network = gradient_step(network, X, labels, sizes[taken], output)
-        taken += 1
-    if taken < sizes.size:
-        raise ValueError(f"batches must be as many as steps, {sizes.size}, got {taken}")
+        gradient = first_layer_gradient(network, X, labels, output)
+        network = replace(network, weights=network.weights + step * gradient)
     return network

@@ -1,17 +1,15 @@
 r"""A trial: an experiment as the lab takes it, every field a word or a number, with one quantity varied.
 
 Its state is one line of text, ``activation=tanh; n=400; step=2; vary=step``, that can be copied and shared.
-Steps are in units of :math:`\sqrt N`. A trial knows its `Setting`s, what they cost, and the lines of Python
+Steps are in units of :math:`\sqrt N`. A trial knows its settings, what they cost, and the lines of Python
 that give the same numbers.
 """
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ import numpy as np
 from onestep_lib.activations import ACTIVATIONS, TARGETS, Activation, Target
 from onestep_lib.activations import activation as named_activation
 from onestep_lib.activations import target as named_target
+from onestep_lib.experiment.cost import peak_bytes, seconds
 from onestep_lib.formulas import formula_activation, formula_target
 from onestep_lib.settings import READOUTS, ROWS, Setting
 
@@ -160,7 +159,7 @@ class Trial:
     def cost(self) -> tuple[float, float]:
         """Seconds of one repeat on this machine, and bytes at its peak."""
         settings = self.settings(self.dot_values)
-        return sum(map(_work, settings)) / _speed(), max(map(_memory, settings))
+        return sum(map(seconds, settings)), max(map(peak_bytes, settings))
 
     def require_room(self) -> None:
         """Raise if a repeat needs more memory than is there."""
@@ -232,34 +231,6 @@ def _as_formula(text: str) -> str:
     if found.polynomial is None:
         return f"({text})"
     return " + ".join(f"({c!r})*He_{k}" for k, c in enumerate(found.polynomial) if c)
-
-
-def _work(setting: Setting) -> float:
-    """Floating-point operations of one repeat, an activation counted as forty."""
-    n, d, N, tests = setting.n, setting.d, setting.N, max(2000, 2 * setting.n)
-    small, steps = min(n, N), max(1, setting.steps.size)
-    features = (n + tests) * N * (2 * d + 40)
-    solve = n * N * small * 2 + setting.ridges.size * small**3
-    return float(2 * setting.step_samples * N * (2 * d + 40) + steps * (features + solve))
-
-
-def _memory(setting: Setting) -> float:
-    n, d, N = setting.n, setting.d, setting.N
-    small = min(n, N)
-    return 8.0 * (3 * n * N + 3 * small**2 + 2 * 2048 * N + 2 * (n + setting.step_samples) * d + 3 * N * d)
-
-
-@lru_cache(maxsize=1)
-def _speed() -> float:
-    """Operations a second of this machine in products of matrices, measured once in some 20 ms."""
-    side = 400
-    square = np.ones((side, side))
-    start, count = time.perf_counter(), 0
-    while time.perf_counter() - start < 0.02:
-        square @ square
-        count += 1
-    # Elementwise work and small products run at about a third of that.
-    return count * 2 * side**3 / (time.perf_counter() - start) / 3
 
 
 def memory() -> float:

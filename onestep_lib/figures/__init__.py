@@ -4,10 +4,10 @@ Everything public is imported from here: ``from onestep_lib.figures import Explo
 do no mathematics.
 """
 
-from onestep_lib.figures.drawings import *
 from onestep_lib.figures.explorer import *
 from onestep_lib.figures.kernel import *
 from onestep_lib.figures.laboratory import *
+from onestep_lib.figures.panels import *
 from onestep_lib.figures.plotting import *
 from onestep_lib.figures.series import *
 from onestep_lib.figures.signature import *

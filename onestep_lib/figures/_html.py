@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from importlib import resources
-from typing import Any
 
 from onestep_lib.figures import svg
 from onestep_lib.figures.look import COLOURS, DARK_COLOURS
+from onestep_lib.figures.panels import Panel
 from onestep_lib.figures.series import Mark
 from onestep_lib.figures.sliders import Slider
-
-# A Panel of the explorer, which imports this module.
-Panel = Any
 
 MOST_BUTTONS = 6
 LONGEST_ROW = 60  # letters of all names that still stand beside each other

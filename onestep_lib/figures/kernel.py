@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.util import find_spec
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -61,7 +62,8 @@ def live(
     Returns
     -------
     object to be shown as the last value of a cell
-        In a kernel, an ipywidgets box. Without one, or where the environment variable
+        In a kernel, an ipywidgets box. Without a kernel or without ipywidgets (``pip install
+        'onestep_lib[live]'``), or where the environment variable
         ONESTEP_STATIC is 1 (a website being built), plain HTML: the first picture, and
         ``<span class="onestep-binder"></span>`` where the website puts its way to a kernel. No
         widget state is made then, so that no page loads the widget manager for it.
@@ -140,7 +142,8 @@ def _still_html(first: str, sliders: Sequence[Slider], values: dict) -> str:
 
 
 def has_kernel() -> bool:
-    if os.environ.get("ONESTEP_STATIC") == "1":
+    """Whether widgets work here: a kernel runs, ipywidgets is there, and no website is being built."""
+    if os.environ.get("ONESTEP_STATIC") == "1" or not find_spec("ipywidgets"):
         return False
     try:
         from IPython import get_ipython
@@ -150,10 +153,7 @@ def has_kernel() -> bool:
 
 
 def _widget(run: Callable[..., Picture], sliders: Sequence[Slider], alt: str, first: str) -> object:
-    try:
-        import ipywidgets as widgets
-    except ImportError as error:
-        raise ImportError("live needs ipywidgets: pip install 'onestep_lib[live]'") from error
+    import ipywidgets as widgets
 
     wide = {"description_width": "12em"}
     controls = [

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
+from importlib import resources
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -37,8 +38,11 @@ from onestep_lib._checks import (
     shown,
 )
 from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, ERROR_BARS, MARKERS, linestyle
+from onestep_lib.settings import Losses
 
 __all__ = [
+    "curves",
+    "drawing",
     "figure",
     "legend",
     "theory_and_simulation",
@@ -76,7 +80,9 @@ STYLE: dict[Any, Any] = {
 
 
 def use_style() -> None:
-    """Make `STYLE` matplotlib's settings: the one function here with a global effect.
+    """Make `STYLE` on matplotlib's defaults its settings: the one function here with a global effect.
+
+    Defaults, because what a reader's matplotlibrc asks for (LaTeX, a font) may not be there for every figure.
 
     Examples
     --------
@@ -86,18 +92,19 @@ def use_style() -> None:
     >>> plt.rcParams["font.size"]
     11.0
     """
-    plt.rcParams.update(STYLE)
+    plt.style.use(["default", STYLE])
 
 
 @contextmanager
 def _styled() -> Iterator[None]:
-    """`STYLE` for a moment. Not `rc_context`: it would also undo that a notebook shows figures."""
-    before = {name: plt.rcParams[name] for name in STYLE}
+    """The style for a moment. Not `rc_context`: it would also undo that a notebook shows figures."""
+    before = dict(plt.rcParams)
     use_style()
+    changed = {name: value for name, value in before.items() if plt.rcParams[name] != value}
     try:
         yield
     finally:
-        plt.rcParams.update(before)
+        plt.rcParams.update(changed)
 
 
 def figure(
@@ -207,6 +214,61 @@ def theory_and_simulation(
         label=f"_{label}",  # matplotlib leaves such labels out; `legend` pairs them with the line
     )
     return line, dots
+
+
+def curves(
+    ax: Axes,
+    x: ArrayLike,
+    theory: Losses,
+    simulated: Losses | None = None,
+    *,
+    names: Sequence[str] = ("test", "train"),
+    x_simulated: ArrayLike | None = None,
+    x_label: str = "",
+    **options: Any,
+) -> None:
+    """Losses along a path: theory as lines, simulation as dots with bars, labels and legend in place.
+
+    Parameters
+    ----------
+    ax : Axes
+    x : (points,)
+        Where the theory was evaluated.
+    theory : Losses
+    simulated : Losses, optional
+        Its standard errors are drawn twice as long.
+    names : sequence of str
+        Which losses, of train, test and objective.
+    x_simulated : (dots,), optional
+        Where the networks were simulated, if not at x.
+    x_label : str
+    **options
+        For `legend`, such as loc.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting, random_features, simulate
+    >>> from onestep_lib.figures import curves, figure
+    >>> setting = Setting(n=40, d=20, N=30, ridge=[0.1, 1])
+    >>> _, ax = figure()
+    >>> simulated = simulate(setting, np.random.default_rng(0), 2)
+    >>> curves(ax, setting.ridge, random_features(setting), simulated, x_label="penalty λ")
+    >>> print([text.get_text() for text in ax.get_legend().get_texts()], ax.get_ylabel())
+    ['test', 'train'] loss
+    """
+    looks = zip(names, CYCLE, DASHES, MARKERS, strict=False)
+    for name, colour, dash, marker in looks:
+        line, _ = theory[name]
+        if simulated is None:
+            ax.plot(x, line, color=COLOURS[colour], linestyle=linestyle(dash), label=name)
+            continue
+        at = x if x_simulated is None else x_simulated
+        theory_and_simulation(
+            ax, at, line, *simulated[name], label=name, colour=colour, dash=dash, marker=marker, x_theory=x
+        )
+    ax.set(xlabel=x_label, ylabel="loss" if len(names) > 1 else f"{names[0]} loss")
+    legend(ax, **options)
 
 
 def legend(ax: Axes, **options: Any) -> Legend:
@@ -449,6 +511,34 @@ class Picture:
             f'<img class="onestep-picture" alt="{escape(self.alt)}" {size} '
             f'style="max-width:100%;height:auto;background:{_GROUND}" src="data:image/png;base64,{data}">'
         )
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing as SVG."""
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+def drawing(name: str) -> Drawing:
+    """Return a drawing that several chapters show.
+
+    Parameters
+    ----------
+    name : {"network", "pipeline"}
+        The two-layer network, or the experiment: batches, what is done with them, what comes out.
+
+    Examples
+    --------
+    >>> from onestep_lib.figures import drawing
+    >>> "first layer" in drawing("network").svg
+    True
+    """
+    check_choice("name", name, ("network", "pipeline"))
+    return Drawing((resources.files("onestep_lib.figures") / "static" / f"{name}.svg").read_text("utf-8"))
 
 
 def picture(drawn: Figure, *, alt: str) -> Picture:

@@ -16,9 +16,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from onestep_lib._checks import check_nonnegative, check_number, check_positive
 from onestep_lib.convergence import ConvergenceError
-from onestep_lib.no_step.gaussian_equivalence import ridge_losses
+from onestep_lib.no_step.gaussian_equivalence import checked, ridge_losses
 
 __all__ = [
     "best_ridge",
@@ -43,13 +42,13 @@ def best_ridge(
     phi, psi : float
         d/n and d/N, > 0.
     c1_sq : float
-        c_1^2 > 0 of the activation: features without a linear part learn nothing.
+        :math:`c_1^2` > 0 of the activation: features without a linear part learn nothing.
     nonlinear_sq : float
-        c_{>1}^2 >= 0 of the activation.
+        :math:`c_{>1}^2` >= 0 of the activation.
     linear_power : float
-        c_{*,1}^2 > 0: without it the best fit is zero, at an infinite penalty.
+        :math:`c_{*,1}^2` > 0: without it the best fit is zero, at an infinite penalty.
     other_power : float
-        c_{*,>1}^2 plus the noise variance, >= 0.
+        :math:`c_{*,>1}^2` plus the noise variance, >= 0.
 
     Returns
     -------
@@ -72,15 +71,12 @@ def best_ridge(
     >>> best_ridge(0.6, 0.1, 0.37, 0.3, linear_power=1, other_power=0.01)  # the activation is penalty enough
     0.0
     """
-    phi, psi = check_number("phi", phi, check_positive), check_number("psi", psi, check_positive)
-    a, linear = (
-        check_number(name, value, check_positive)
-        for name, value in (("c1_sq", c1_sq), ("linear_power", linear_power))
-    )
-    b, other = (
-        check_number(name, value, check_nonnegative)
-        for name, value in (("nonlinear_sq", nonlinear_sq), ("other_power", other_power))
-    )
+    positive = {"phi": phi, "psi": psi, "c1_sq": c1_sq, "linear_power": linear_power}
+    given = positive | (nonnegative := {"nonlinear_sq": nonlinear_sq, "other_power": other_power})
+    arrays = checked(positive, nonnegative)
+    if arrays[0].ndim:
+        raise ValueError(f"{', '.join(given)} must be one number each, got the shape {arrays[0].shape}")
+    phi, psi, a, linear, b, other = map(float, arrays)
     # The weaker the features' linear part and the louder the noise, the stronger the best penalty.
     grid = (a + b) * (1 + b / a) * (1 + phi / psi) * (1 + other / linear) * _GRID
 
@@ -92,17 +88,8 @@ def best_ridge(
     if best == 0:
         return 0.0
     if best == grid.size - 1:
-        at = {
-            "phi": phi,
-            "psi": psi,
-            "c1_sq": a,
-            "nonlinear_sq": b,
-            "linear_power": linear,
-            "other_power": other,
-        }
-        raise ConvergenceError(
-            "best_ridge", float(tried[-1]), at, "the best penalty is beyond those that are tried"
-        )
+        reason = "the best penalty is beyond those that are tried"
+        raise ConvergenceError("best_ridge", float(tried[-1]), given, reason)
     bounds = np.log(grid[best - 1]), np.log(grid[best + 1])
     found = minimize_scalar(
         lambda y: float(loss(np.exp(y))), bounds=bounds, method="bounded", options={"xatol": 1e-10}

@@ -31,8 +31,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_broadcast, check_nonnegative, check_real, shown
-from onestep_lib.no_step.gaussian_equivalence import resolvent_traces
+from onestep_lib._checks import check_real, shown
+from onestep_lib.no_step.gaussian_equivalence import checked, resolvent_traces
 from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_means
 
 __all__ = [
@@ -119,9 +119,9 @@ def error_parts(
     ridge : array_like
         The penalty lambda > 0, in the normalisation of :mod:`onestep_lib.settings`.
     c1_sq, nonlinear_sq : array_like
-        c_1^2 and c_{>1}^2 of the activation, not both 0.
+        :math:`c_1^2` and :math:`c_{>1}^2` of the activation, not both 0.
     linear_power, other_power : array_like
-        c_{*,1}^2, and c_{*,>1}^2 plus the noise variance.
+        :math:`c_{*,1}^2`, and :math:`c_{*,>1}^2` plus the noise variance.
 
     Returns
     -------
@@ -145,19 +145,12 @@ def error_parts(
     >>> print(f"{parts.test:.6f} {ridge_losses(*numbers).test:.6f}")
     1.057289 1.057289
     """
-    traces = resolvent_traces(phi, psi, ridge, c1_sq, nonlinear_sq)
-    linear, other = (
-        check_nonnegative("linear_power", linear_power),
-        check_nonnegative("other_power", other_power),
+    powers = {"linear_power": linear_power, "other_power": other_power}
+    phi, psi, ridge, a, b, linear, other = checked(
+        {"phi": phi, "psi": psi, "ridge": ridge}, {"c1_sq": c1_sq, "nonlinear_sq": nonlinear_sq} | powers
     )
-    given = {"phi": phi, "psi": psi, "ridge": ridge, "c1_sq": c1_sq, "nonlinear_sq": nonlinear_sq}
-    phi, psi, ridge, a, b, linear, other, mu, dtau = check_broadcast(
-        **{name: check_nonnegative(name, value) for name, value in given.items()},
-        linear_power=linear,
-        other_power=other,
-        mu=traces.mu,
-        dtau=traces.dtau,
-    )
+    traces = resolvent_traces(phi, psi, ridge, a, b)
+    mu, dtau = traces.mu, traces.dtau
     c, v = 1 / phi, a / (b + mu)
     means = marchenko_pastur_means(v, c)
     # The derivative of q = lambda/mu = 1/(k (1 + tau)), k = n/N.

@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import (
-    check_complex,
     check_nonnegative,
     check_number,
     check_positive,
-    check_real,
+    check_size,
     shown,
 )
 
@@ -37,13 +36,13 @@ _REAL = 1e-6
 def stieltjes(z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: float) -> np.ndarray:
     r"""Return :math:`g(z)=\lim\frac1n\operatorname{tr}(FF^\top/n-z)^{-1}`, for Im z > 0.
 
-    With a = c_1^2, b = c_{>1}^2, c = n/d, k = n/N, x a Marchenko-Pastur eigenvalue and mu the complex
-    solution of the scalar equation, the unknown :math:`h=1/\mathbb E[x/(ax+b+\mu)]` is a root of
+    With a = :math:`c_1^2`, b = :math:`c_{>1}^2`, c = n/d, k = n/N, x a Marchenko-Pastur eigenvalue and mu the
+    complex solution of the scalar equation, the unknown :math:`h=1/\mathbb E[x/(ax+b+\mu)]` is a root of
 
     .. math:: P(h)\,\big[(h-a)(h-ca)-bh\big]+z\,h^2(h-ca)=0,\qquad
               P(h)=(\tfrac hk-a)(h-ca)-bh,\qquad g=\frac h{P(h)} ,
 
-    the one with Im g > 0 and Im zg > 0 (:eq:`eq-ge-quartic`). A constant part c_0
+    the one with Im g > 0 and Im zg > 0 (:eq:`eq-ge-quartic`). A constant part :math:`c_0`
     of the activation adds one outlier and does not change the limit.
 
     Parameters
@@ -51,7 +50,7 @@ def stieltjes(z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: 
     z : array_like, complex
         Points with positive imaginary part.
     phi, psi, c1_sq, nonlinear_sq : float
-        d/n, d/N, c_1^2 and c_{>1}^2; the last two not both 0.
+        d/n, d/N, :math:`c_1^2` and :math:`c_{>1}^2`; the last two not both 0.
 
     Returns
     -------
@@ -73,10 +72,12 @@ def stieltjes(z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: 
     phi, psi = (check_number(name, value, check_positive) for name, value in (("phi", phi), ("psi", psi)))
     a = check_number("c1_sq", c1_sq, check_nonnegative)
     b = check_number("nonlinear_sq", nonlinear_sq, check_nonnegative)
+    for name, value in (("z", z), ("phi", phi), ("psi", psi), ("c1_sq", a), ("nonlinear_sq", b)):
+        check_size(name, value)
     if a + b <= 0:
         raise ValueError("c1_sq and nonlinear_sq must not both be 0: the features would be constant")
-    z = check_complex("z", z)
-    if not np.all(z.imag > 0):
+    z = np.asarray(z, dtype=np.complex128)
+    if not np.all(z.imag > 0):  # also nan; the wrong half-plane would give the wrong root
         raise ValueError(f"z must have a positive imaginary part, got {shown(z)}")
     numerator, first, second, pull = _quartic(a, b, 1 / phi, psi / phi)
     free = first * second
@@ -149,7 +150,7 @@ def spectral_density(x: ArrayLike, phi: float, psi: float, c1_sq: float, nonline
     >>> marchenko_pastur_density([1, 2, 5], 1).round(4)
     array([0.2757, 0.1592, 0.    ])
     """
-    x = check_real("x", x)
-    if np.any(x <= 0):
-        raise ValueError("x must be > 0: the atom at 0 is not part of the density")
+    # The atom at 0 is not part of the density.
+    x = check_positive("x", x)
+    check_size("x", x)
     return np.maximum(stieltjes(x * (1 + 1e-8j), phi, psi, c1_sq, nonlinear_sq).imag / np.pi, 0.0)

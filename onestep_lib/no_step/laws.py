@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_count, check_instance, check_positive, check_real, shown
+from onestep_lib._checks import check_count, check_instance, check_positive, check_real
 from onestep_lib.no_step.density import spectral_density
 from onestep_lib.no_step.edges import LawShape, bulk_edges
 from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_density, marchenko_pastur_edges
@@ -90,7 +90,7 @@ class Law(ABC):
 
 @dataclass(frozen=True, eq=False)
 class WeightLaw(Law):
-    r"""The limiting law of the squared singular values of W_0, the d eigenvalues of :math:`W_0^\top W_0`.
+    r"""The limiting law of the d eigenvalues of :math:`W_0^\top W_0`.
 
     Marchenko and Pastur's: N/d times that of :math:`X^\top X/N`, X with N rows. A step leaves this bulk as it
     is and adds one outlier, the square of `onestep_lib.small_step.weights.weight_spectrum`'s.
@@ -132,7 +132,7 @@ class FeatureLaw(Law):
     Parameters
     ----------
     phi, psi, c1_sq, nonlinear_sq : float
-        d/n, d/N, c_1^2 and c_{>1}^2.
+        d/n, d/N, :math:`c_1^2` and :math:`c_{>1}^2`.
     """
 
     phi: float
@@ -167,11 +167,10 @@ def feature_law(setting: Setting) -> FeatureLaw:
     0.75 [0.75 1.  ]
     """
     check_instance("setting", setting, Setting)
-    setting.require_theory(covers=("two directions",))
+    setting.require_theory()
+    setting.require_independent_rows()
     sigma = setting.activation
     a, b = sigma.c1**2, sigma.nonlinear_power
-    if a + b == 0:
-        raise ValueError(f"activation must not be constant, got {shown(sigma.name)}")
     k = setting.n / setting.N
     if a == 0:
         edges = [b * (1 / np.sqrt(k) - 1) ** 2, b * (1 / np.sqrt(k) + 1) ** 2]

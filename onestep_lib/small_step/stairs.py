@@ -59,12 +59,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import factorial
 
-from onestep_lib._checks import check_count, shown
+from onestep_lib._checks import shown
 from onestep_lib._values import plain
-from onestep_lib.hermite import MAX_ORDER
 from onestep_lib.no_step.gaussian_equivalence import Traces, random_features, resolvent_traces
 from onestep_lib.settings import Losses, Setting
-from onestep_lib.small_step.gradient import Spike
+from onestep_lib.small_step.gradient import Spike, gradient_spike
 from onestep_lib.small_step.spikes import (
     power_basis,
     readout_factor,
@@ -72,7 +71,6 @@ from onestep_lib.small_step.spikes import (
     sample_side,
     spike_coefficients,
     spike_matrix,
-    spike_or_limit,
 )
 
 __all__ = [
@@ -108,7 +106,7 @@ def _checked_spike(setting: Setting, spike: Spike | None) -> Spike:
     """The spike, if the setting has one that the formulas cover, whatever its step sizes."""
     require_spikes(setting, stepped=True)
     setting.activation.require_linear_part()
-    return spike_or_limit(setting, spike)
+    return spike or gradient_spike(setting)
 
 
 def _signal(setting: Setting, level: int, alignment: float) -> np.ndarray:
@@ -217,7 +215,6 @@ def staircase_gain(setting: Setting, level: int, spike: Spike | None = None) -> 
     >>> [round(staircase_gain(s, level).test, 3) for level in (1, 2, 3)]  # tanh is odd: level 2 gains nothing
     [0.211, 0.211, 0.328]
     """
-    level = check_count("level", level, 1, MAX_ORDER)
     direction = _checked_spike(setting, spike)
     bulk = _traces(setting)
     powers = np.flatnonzero(spike_coefficients(setting, level)[1:]) + 1
@@ -288,7 +285,6 @@ def finite_gain(
     >>> (finite_gain(s, 1).test / staircase_gain(s, 1).test).round(3)
     array([0.297, 0.979, 1.   ])
     """
-    level = check_count("level", level, 1, MAX_ORDER)
     direction = _checked_spike(setting, spike)
     bulk = _traces(setting)
     P = spike_matrix(setting, level, direction, readout)

@@ -13,19 +13,36 @@ HOSTILE = {
     "greedy": "hoard = [0] * 10**12",
     "greedy-array": "import numpy as np\nhoard = np.ones(10**10)",
     "quits": "import os\nos._exit(1)",
-    "quits-well": "import os\nos._exit(0)",
     "exits": "import sys\nsys.exit(3)",
     "loud": "for _ in range(1000):\n    print('x' * 100_000)",
     "loud-file": "import os\nfor _ in range(1000):\n    os.write(1, b'x' * 100_000)",
     "writes": "with open('large.bin', 'wb') as file:\n    while True:\n        file.write(bytes(10**6))",
-    "calls-out": "import socket\nserver = socket.create_server(('127.0.0.1', 0))\n"
-    "try:\n    socket.create_connection(('192.0.2.1', 80), timeout=1)\nexcept OSError:\n    pass",
-    "forks": "import subprocess, sys\n"
-    "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3600)'], start_new_session=True)",
+    "closes": "import os\nos.closerange(0, 1000)",
+    "empties": "import os, shutil\nshutil.rmtree(os.getcwd(), ignore_errors=True)",
+    "transforms": "get_ipython().input_transformers_cleanup.append(lambda lines: ['raise SystemExit'])",
+    "answers-wrongly": "import json\njson.dumps = lambda *_: 'no JSON'",
+}
+# These reach for what is not theirs; in the sandbox there is nothing to reach.
+REACHING = {
+    "calls-out": "import socket\nsocket.create_connection(('192.0.2.1', 80), timeout=1)",
+    "reads-source": "from pathlib import Path\nplaces = Path('@COURSE'), Path('@ROOT/book')\n"
+    "print('seen', sum(path.suffix == '.ipynb' for place in places for path in place.rglob('*')))",
+    "writes-gradebook": "open('@COURSE/gradebook.db', 'ab').write(b'x')",
+    "forks": "import subprocess, sys\ncode = 'import time; time.sleep(3600)'\n"
+    "subprocess.Popen([sys.executable, '-c', code, '@MARK'], env={}, start_new_session=True)",
     "kills-parent": "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)",
 }
-# After these there is nobody left to ask.
-FATAL = {"stubborn", "quits", "quits-well", "kills-parent"}
+SCORES = {"transforms": 0}  # only its own answers are changed
+MARK = "one-gradient-step-left-behind"
+FATAL = {"stubborn", "quits", "closes", "answers-wrongly"}  # after these there is nobody left to ask
+# Unanswered, but the tests are to be talked into it.
+TRICKS = {
+    "frames": "import inspect\n\n\ndef ridge(F, y, penalty):\n    for frame in inspect.stack():\n"
+    "        if 'right' in frame.frame.f_globals | frame.frame.f_locals:\n"
+    "            return (frame.frame.f_globals | frame.frame.f_locals)['right']\n",
+    "equals": "import numpy as np\nnp.all = np.abs = lambda *_: True\n\n\n"
+    "def ridge(F, y, penalty):\n    return np.zeros(F.shape[1])\n",
+}
 FIRST = "hermite_coefficients"
 
 
@@ -63,11 +80,11 @@ def cell_of(book: nbformat.NotebookNode, label: str) -> int:
 
 
 def wrong(name: str, task: str, title: str) -> str:
-    return next(answer.code for answer in sheets.answers(name, task) if answer.name == title)
+    return next(a.code for a in sheets.answers(name) if (a.task, a.name) == (task, title))
 
 
 def make(course: Path, folder: Path, name: str) -> dict[str, float | None]:
-    """Write a class of 30 and return the scores by tests that it must get; None: a manual grade."""
+    """Write a class and return the scores by tests that it must get; None: a manual grade."""
     file, expected = f"{name}.ipynb", {}
 
     def hand_in(student: str, book: nbformat.NotebookNode, score: float | None, called: str = file) -> None:
@@ -81,21 +98,28 @@ def make(course: Path, folder: Path, name: str) -> dict[str, float | None]:
         hand_in(f"right-{k}", fresh(), 18)
     hand_in("nothing", notebook(course, name), 0)
     for student, task, title, score in (
-        ("wrong-factor", "hermite_coefficients", "not divided by k!", 13),
+        ("wrong-factor", "hermite_coefficients", "not divided by k!", 15.5),
+        ("wrong-lambda", "ridge", "the 1/n forgotten", 15.5),  # and nothing in the three tests that use it
         ("wrong-visible-only", "hermite_coefficients", "knows the visible case only", 15),
-        ("wrong-unseeded", "draw_losses", "noise from a generator without a seed", 16),
     ):
         hand_in(student, solve(notebook(course, name), name, {task: wrong(name, task, title)}), score)
-    for kind, code in HOSTILE.items():
+    places = {"@COURSE": str(course), "@ROOT": str(sheets.ROOT), "@MARK": MARK}
+    for kind, code in (HOSTILE | REACHING).items():
+        for sign, place in places.items():
+            code = code.replace(sign, place)
         book = fresh()
         book.cells.insert(cell_of(book, FIRST), nbformat.v4.new_code_cell(code))
-        hand_in(f"hostile-{kind}", book, None if kind in FATAL else 18)
+        hand_in(f"hostile-{kind}", book, None if kind in FATAL else SCORES.get(kind, 18))
+    for kind, code in TRICKS.items():
+        book = notebook(course, name)
+        book.cells[cell_of(book, "ridge")].source = code
+        hand_in(f"trick-{kind}", book, 0)
     book = fresh()
     del book.cells[cell_of(book, "test_ridge_hidden")]
     hand_in("deleted-test", book, 18)
     book = fresh()
     del book.cells[cell_of(book, "ridge")]
-    hand_in("deleted-answer", book, 5)  # and everything that needs ridge
+    hand_in("deleted-answer", book, 13)
     book = fresh()
     book.cells.insert(0, nbformat.from_dict(book.cells[cell_of(book, "test_ridge_visible")]))
     book.cells.append(nbformat.from_dict(book.cells[cell_of(book, "ridge")]))
@@ -114,4 +138,6 @@ def make(course: Path, folder: Path, name: str) -> dict[str, float | None]:
     (folder / "torn").mkdir()
     (folder / "torn" / file).write_text(json.dumps(fresh())[:5000], encoding="utf-8")
     (folder / "empty").mkdir()
-    return expected | {"torn": None, "empty": None}
+    (folder / "device").mkdir()
+    (folder / "device" / file).symlink_to("/dev/zero")
+    return expected | {"torn": None, "empty": None, "device": None}

@@ -23,9 +23,7 @@ title: Small
 only_build_toc_files: true
 execute: {{execute_notebooks: cache}}
 sphinx:
-  extra_extensions: [sphinx.ext.autodoc]
   local_extensions: {{onestep_book: {str(ROOT / "book" / "_ext")!r}}}
-  config: {{mathjax_path: vendor/mathjax/tex-chtml.js}}
 """
 TOC = "format: jb-book\nroot: book/intro\nchapters: [{file: book/01-a}, {file: book/more}]\n"
 # One process for all builds of a test: most of a small build is the start of Python.
@@ -36,7 +34,7 @@ from book._tools import build
 from book._tools import chapters as running
 
 for line in sys.stdin:
-    status = build.main(line.split(), Path(sys.argv[1]))
+    status = build.main(Path(sys.argv[1]))
     print("status", status, flush=True)
 """
 
@@ -69,9 +67,9 @@ class SmallBook:
     def chapter(self, code: str, label: str = "there") -> None:
         write_chapter(self.root / "book" / "01-a.ipynb", code, label)
 
-    def build(self, *arguments: str) -> tuple[int, str]:
+    def build(self) -> tuple[int, str]:
         """Status and output of one build."""
-        self.process.stdin.write(" ".join(arguments) + "\n")
+        self.process.stdin.write("\n")
         self.process.stdin.flush()
         lines = []
         for line in self.process.stdout:
@@ -98,15 +96,14 @@ def test_a_build_says_the_same_whatever_the_last_one_left(small):
     assert status == 0, printed
     assert "Executed notebook" in printed
     assert "Nothing has changed" in small.build()[1]
-    assert "Nothing has changed" in small.build("--whole")[1]
     grades = small.root / "_build" / "assignments-1234" / "course" / "gradebook.db"
     grades.parent.mkdir(parents=True)
     grades.write_text("a lecturer's", "utf-8")
     assert "Nothing has changed" in small.build()[1]
 
     small.chapter("1 / 0")
-    for arguments in ((), (), ("--whole",)):
-        status, printed = small.build(*arguments)
+    for _ in range(2):
+        status, printed = small.build()
         assert status == 1
         assert "CellExecutionError" in printed
     small.chapter("print(1 + 1)")
@@ -124,9 +121,8 @@ def test_a_build_says_the_same_whatever_the_last_one_left(small):
 def test_a_dead_reference_on_an_unchanged_page_is_found(small):
     assert small.build()[0] == 0
     small.chapter("print(1 + 1)", label="elsewhere")
-    small.build()  # Sphinx looks at the changed page alone, and may say that all is well
-    for arguments in (("--whole",), ("--whole",), ()):
-        status, printed = small.build(*arguments)
+    for _ in range(2):
+        status, printed = small.build()
         assert status == 1
         assert "undefined label: 'there'" in printed
     small.write("more", "# More\n\nSee {ref}`elsewhere` again.\n")
@@ -138,7 +134,7 @@ def test_a_torn_chapter_cache_is_made_again(small):
     assert small.build()[0] == 0
     (executed,) = small.root.glob("_build/.chapters/*/executed/*/base.ipynb")
     executed.write_text(executed.read_text("utf-8")[:50], "utf-8")
-    (small.root / "_build" / build.RECORD).unlink()
+    (small.root / build.RECORD).unlink()
     status, printed = small.build()
     assert status == 0, printed
     assert "Executed notebook" in printed
@@ -170,33 +166,6 @@ def test_chapters_are_run_side_by_side_and_kept_one_by_one(tmp_path, capsys):
     assert running.is_kept(kept, paths[1])
 
 
-GOOD = {"frame": 1, "sources": 1, "built": 1, "whole": True}
-
-
-@pytest.mark.parametrize(
-    ("last", "whole", "todo"),
-    [
-        ({}, False, "whole"),
-        (GOOD, False, "nothing"),
-        (GOOD, True, "nothing"),
-        (GOOD | {"whole": False}, False, "nothing"),
-        (GOOD | {"whole": False}, True, "whole"),
-        (GOOD | {"sources": 2}, False, "changes"),
-        (GOOD | {"sources": 2}, True, "whole"),
-        (GOOD | {"built": 2}, False, "whole"),
-        (GOOD | {"frame": 2}, False, "whole"),
-    ],
-)
-def test_what_a_build_may_keep(last, whole, todo):
-    assert build.what_to_do({"frame": 1, "sources": 1, "built": 1}, last, whole) == todo
-
-
-def test_a_record_that_cannot_be_read_is_no_record(tmp_path):
-    assert build.read_record(tmp_path) == {}
-    (tmp_path / build.RECORD).write_text('{"frame": ', "utf-8")
-    assert build.read_record(tmp_path) == {}
-
-
 @pytest.mark.parametrize(
     ("name", "text", "runs_again"),
     [
@@ -221,15 +190,15 @@ def test_the_chapter_cache_follows_what_the_library_computes(tmp_path, name, tex
 
 
 def test_what_chapters_compute_does_not_depend_on_docstrings():
-    # The cache passes over them; sweeps prints its own as the help of a command.
+    # The cache passes over them.
     asking = {p.name for p in (ROOT / "onestep_lib").rglob("*.py") if "__doc__" in p.read_text("utf-8")}
-    assert asking <= {"sweeps.py"}
+    assert not asking
     chapters = "".join(path.read_text("utf-8") for path in (ROOT / "book").glob("*.ipynb"))
     assert not re.search(r"__doc__|getsource|\bhelp\(", chapters)
 
 
 def test_a_moved_checkout_is_told_what_to_do(tmp_path):
-    for name in ("Makefile", "pyproject.toml", *(p.name for p in ROOT.glob("requirements*"))):
+    for name in ("Makefile", "pyproject.toml", "package-lock.json", "requirements.txt", "requirements.lock"):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / ".venv").mkdir()
     (tmp_path / ".venv" / "made").write_text("/where/it/was\n", "utf-8")

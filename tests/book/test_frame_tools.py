@@ -1,64 +1,18 @@
-"""The book's tools: refreshing a notebook, reading docstrings, repairing pages."""
+"""The book's extension: reading docstrings, where their source stands, the address."""
 
-import errno
-import os
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-
-from book._tools import refresh
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "book" / "_ext"))
 
-from onestep_book import docstrings, pages, repository, unfolding  # noqa: E402
+from onestep_book import reference, repository  # noqa: E402
 
-from onestep_lib.figures.plotting import gap_summary, gap_table  # noqa: E402
-
-
-def test_refresh_keeps_compared_text_and_nothing_else():
-    stream = new_output("stream", name="stdout", text="0.5\n")
-    result = new_output("execute_result", {"text/plain": "1", "text/html": "<b>1</b>"}, execution_count=9)
-    picture = new_output("display_data", {"image/png": "abc"})
-    repr_only = new_output("display_data", {"text/plain": "<Figure at 0x7f3a>", "image/png": "abc"})
-    compared = new_code_cell("a", outputs=[stream, result, picture, repr_only], execution_count=9)
-    compared.metadata.tags = [refresh.CHECKED]
-    other = new_code_cell("b", outputs=[stream], execution_count=4)
-    notebook = new_notebook(cells=[new_markdown_cell("t"), compared, other])
-    notebook.metadata = {"onestep": {"symbols": ["m_1"]}, "widgets": {}}
-    refresh.strip(notebook)
-    nbformat.validate(notebook)
-    assert notebook.metadata == refresh.METADATA | {"onestep": {"symbols": ["m_1"]}}
-    kept = notebook.cells[1]
-    assert [output.output_type for output in kept.outputs] == ["stream", "execute_result"]
-    assert dict(kept.outputs[1].data) == {"text/plain": "1"}
-    assert kept.execution_count == kept.outputs[1].execution_count == 2
-    assert notebook.cells[2].outputs == []
-    assert notebook.cells[2].execution_count is None
-
-
-def test_a_full_disk_leaves_the_notebook_as_it_was(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    path = tmp_path / "chapter.ipynb"
-    nbformat.write(new_notebook(cells=[new_markdown_cell("ü")]), path)
-    before = path.read_bytes()
-    monkeypatch.setattr(refresh.NotebookClient, "execute", lambda self: None)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", full)
-        with pytest.raises(OSError, match="No space"):
-            refresh.refresh(path)
-    assert [p.read_bytes() for p in tmp_path.iterdir()] == [before]
-    refresh.refresh(path)
-    assert "ü" in path.read_text(encoding="utf-8")
-    assert path.read_bytes().endswith(b"}\n")
-    assert nbformat.read(path, as_version=4).metadata == refresh.METADATA
+from onestep_lib.small_step import spikes  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -72,66 +26,31 @@ def test_a_full_disk_leaves_the_notebook_as_it_was(tmp_path, monkeypatch):
     ],
 )
 def test_docstring_signs_are_escaped_outside_markup(written, read):
-    assert docstrings.escape([written]) == [read]
+    assert reference.escape([written]) == [read]
 
 
 def test_docstring_maths_blocks_are_left_alone():
     block = [".. math::", "", "   |x|_* + a_", "", "then |x|"]
-    assert docstrings.escape(block) == [*block[:-1], r"then \|x\|"]
+    assert reference.escape(block) == [*block[:-1], r"then \|x\|"]
 
 
 def test_module_headings_become_rubrics():
-    assert docstrings.headings_to_rubrics(["Functions", "---------", "a"]) == [
+    assert reference.headings_to_rubrics(["Functions", "---------", "a"]) == [
         ".. rubric:: Functions", "", "a",
     ]  # fmt: skip
 
 
-def test_the_table_of_functions_becomes_a_list_of_links():
-    read = docstrings.table_to_list(
-        [
-            ".. rubric:: Functions",
-            "",
-            "spike_level    the l",
-            "spike_error, spike_norms  two",
-            "    lines",
-            "",
-        ]
-    )
-    assert read[2:] == ["* `spike_level`: the l", "* `spike_error`, `spike_norms`: two", "  lines", ""]
-    assert docstrings.escape([read[2]], "onestep_lib.small_step.spikes") == [
-        "* :py:obj:`~onestep_lib.small_step.spikes.spike_level`: the l"
-    ]  # fmt: skip
-    assert docstrings.escape(
-        ["as `onestep_lib.small_step.gradient.Spike`, or `level`"], "onestep_lib.small_step.spikes"
-    ) == ["as :py:obj:`~onestep_lib.small_step.gradient.Spike`, or ``level``"]
+def test_names_in_backquotes_are_links_to_public_names_and_code_otherwise():
+    public = spikes.__all__[0]
+    lines = [f"as `{public}`, `onestep_lib.settings.Setting` or `level`"]
+    assert reference.escape(lines, spikes) == [
+        f"as :py:obj:`~{spikes.__name__}.{public}`, :py:obj:`~onestep_lib.settings.Setting` or ``level``"
+    ]
 
 
-def test_repairs_are_stable():
-    page = '<summary><span class="toctree-toggle">x</span></summary><input autocorrect="off">'
-    once = pages.repair(page)
-    assert "aria-label" in once
-    assert "autocorrect" not in once
-    assert pages.repair(once) == once
-
-
-def test_the_space_before_a_link_to_an_exercise_stands_before_it():
-    title = '<p class="admonition-title">Solution to<a class="reference" href="#ex"> Exercise 3.1</a></p>'
-    once = pages.repair(title)
-    assert 'Solution to <a class="reference" href="#ex">Exercise 3.1</a>' in once
-    assert pages.repair(once) == once
-
-
-def test_a_bar_is_named_by_the_tables_behind_it():
-    rows = [("train", 0.1, 0.102, 0.001), ("test", 0.5, 0.49, 0.02)]
-    first, second = gap_table(rows, title="losses, step 3"), gap_table(rows[:1], title="overlap")
-    assert unfolding.name(first + "\n") == "table: losses, step 3 (2 rows)"
-    assert unfolding.name(second + "\n") == "table: overlap (1 row)"
-    assert unfolding.name(f"{first}\n{second}\n") == "tables: losses, step 3; overlap (3 rows)"
-    assert unfolding.name("1.0 2.0\n") is None
-    line = gap_summary(rows, title="networks")
-    assert unfolding.name(f"{first}\n{second}\n", line) == "tables: networks; overlap (3 rows)"
-    alike = f"{line}\n{gap_summary(rows, title='surrogates')}"
-    assert unfolding.name(first + "\n", alike) == "table: losses, step 3 (2 rows)"
+def test_source_links_lead_to_a_file_that_defines_the_name():
+    link = reference.source_link("py", {"module": "onestep_lib.settings", "fullname": "Setting"})
+    assert link.endswith("_sources/onestep_lib/settings.py.txt#:~:text=class%20Setting")
 
 
 def test_the_placeholder_is_recognised_and_nothing_else():
@@ -147,11 +66,5 @@ def test_a_page_does_not_carry_the_environment_of_an_inner_document():
     section = nodes.section("", paragraph)
     page += section
     assert paragraph.document is inner
-    docstrings.drop_inner_documents(None, page)
+    reference.drop_inner_documents(None, page)
     assert {id(node.document) for node in page.findall()} == {id(page)}
-
-
-def test_the_licence_of_mathjax_lies_beside_it():
-    licence = (ROOT / "book/_static/vendor/mathjax/LICENSE").read_text("utf-8")
-    assert "Apache License" in licence
-    assert "Version 2.0, January 2004" in licence

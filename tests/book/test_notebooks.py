@@ -3,19 +3,22 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
 from itertools import zip_longest
 from pathlib import Path
-from types import SimpleNamespace
 
 import nbformat
 import pytest
+import yaml
 from chapter_parts import parser
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from test_predict import CONFIG
+
+from book._tools import notebooks as tool
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(os.environ.get("ONESTEP_SITE", ROOT / "_build" / "html"))
@@ -182,13 +185,6 @@ def test_hidden_code_is_folded(stem):
             assert (cell.metadata.get("cellView") == "form") == folded
 
 
-def test_the_copies_that_binder_and_colab_open_are_those_of_the_build():
-    built = {path.name: path.read_bytes() for path in (SITE / notebooks.FOLDER).glob("*.ipynb")}
-    copies = {path.name: path.read_bytes() for path in (ROOT / notebooks.COPIES).glob("*.ipynb")}
-    assert built.keys() == copies.keys(), "run `make notebooks`"
-    assert [name for name in built if built[name] != copies[name]] == [], "run `make notebooks`"
-
-
 @pytest.mark.slow
 @each_chapter
 def test_solutions_run_below_the_chapters_code(stem, tmp_path):
@@ -271,9 +267,8 @@ def small(tmp_path_factory) -> Path:
     """The folder of the notebooks made from a chapter of a few cells."""
     root = tmp_path_factory.mktemp("small")
     (root / "book").mkdir()
-    extra = "[sphinx.ext.autodoc, sphinx_exercise]"
-    config = CONFIG.replace("[sphinx.ext.autodoc]", extra) + "    numfig: true\n    math_numfig: true\n"
-    (root / "_config.yml").write_text(f"bibtex_bibfiles: [book/references.bib]\n{config}", "utf-8")
+    config = CONFIG + "    numfig: true\n    math_numfig: true\n"
+    (root / "_config.yml").write_text(config, "utf-8")
     toc = "format: jb-book\nroot: book/intro\nparts:\n  - numbered: 1\n    chapters: [{file: book/01-a}]\n"
     (root / "_toc.yml").write_text(toc + "  - chapters: [{file: book/more}]\n", "utf-8")
     (root / "book" / "intro.md").write_text("# Intro\n\nWords.\n", "utf-8")
@@ -292,7 +287,7 @@ def small(tmp_path_factory) -> Path:
     chapter = new_notebook(cells=cells, metadata=notebooks.METADATA)
     nbformat.write(chapter, root / "book" / "01-a.ipynb")
     code = "import sys; from pathlib import Path; from book._tools import build; "
-    code += "sys.exit(build.main([], Path(sys.argv[1])))"
+    code += "sys.exit(build.main(Path(sys.argv[1])))"
     reply = subprocess.run(
         [sys.executable, "-c", code, str(root)], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -325,7 +320,7 @@ def test_markup_becomes_plain_markdown(small):
     assert cells.index(PLOT) + 1 == next(k for k, cell in enumerate(cells) if cell.startswith("**Fig. 1.1**"))
     code = {"".join(c["source"]): c["metadata"] for c in notebook["cells"] if c["cell_type"] == "code"}
     assert code == {
-        PLOT: {"cellView": "form", "jupyter": {"source_hidden": True}},
+        PLOT: {"cellView": "form", "tags": ["hide-input"], "jupyter": {"source_hidden": True}},
         "print(x)": {"jupyter": {"outputs_hidden": True}},
     }
 
@@ -345,20 +340,60 @@ def test_the_solutions_hold_the_chapters_code_folded(small):
     )
 
 
-def test_buttons_lead_to_the_made_notebook(tmp_path):
-    (tmp_path / notebooks.FOLDER).mkdir()
-    (tmp_path / notebooks.FOLDER / "01-a.ipynb").write_text("{}", "utf-8")
-    addresses = [
-        "https://mybinder.org/v2/gh/a/b/main?urlpath=lab/tree/book/01-a.ipynb",
-        "https://colab.research.google.com/github/a/b/blob/main/book/01-a.ipynb",
-        "../_sources/book/01-a.ipynb",
-    ]
-    buttons = [{"url": address} for address in addresses] + [{"javascript": "print()"}]
-    context = {"pathto": lambda path, resource: f"../{path}", "header_buttons": [{"buttons": buttons}, {}]}
-    notebooks.lead_buttons_here(SimpleNamespace(outdir=str(tmp_path)), "book/01-a", "", context, None)
-    assert [button.get("url") for button in buttons] == [
-        "https://mybinder.org/v2/gh/a/b/main?urlpath=lab/tree/book/notebooks/01-a.ipynb",
-        "https://colab.research.google.com/github/a/b/blob/main/book/notebooks/01-a.ipynb",
-        "../_notebooks/01-a.ipynb",
-        None,
-    ]
+def test_the_site_offers_the_made_notebook_in_place_of_its_source(small):
+    assert (small.parent / "_sources" / "book" / "01-a.ipynb").read_bytes() == (
+        small / "01-a.ipynb"
+    ).read_bytes()
+
+
+def test_no_site_is_needed_and_a_notebook_that_was_written_in_stays(small, tmp_path):
+    root = small.parents[2]
+    (root / tool.COURSEWORK).mkdir(exist_ok=True)
+    assert {path.name for path in tool.make(tmp_path, root)} == {"01-a.ipynb", "01-a-solutions.ipynb"}
+    for path in tmp_path.glob("*.ipynb"):
+        assert path.read_bytes() == (small / path.name).read_bytes()
+    (tmp_path / "01-a.ipynb").write_text("mine")
+    assert tool.make(tmp_path, root) == []
+    assert (tmp_path / "01-a.ipynb").read_text() == "mine"
+    os.utime(tmp_path / "01-a-solutions.ipynb", (0, 0))
+    os.utime(tmp_path / "01-a.ipynb", (0, 0))  # older than the chapter
+    assert [path.name for path in tool.make(tmp_path, root)] == ["01-a-solutions.ipynb", "01-a.ipynb"]
+
+
+def test_the_branch_is_pushed_and_binder_can_build_its_clone(tmp_path):
+    """The steps of the workflow in a shell, with a bare repository in place of the public one."""
+    tool.branch(tmp_path / "made")
+    subprocess.run(["tar", "-czf", tmp_path / "branch.tar.gz", "-C", tmp_path / "made", "."], check=True)
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "public"], check=True)
+    workflow = yaml.safe_load((ROOT / ".github/workflows/publish.yml").read_text("utf-8"))
+    push = next(step["run"] for step in workflow["jobs"]["notebooks"]["steps"] if "run" in step)
+    environment = os.environ | {"REMOTE": str(tmp_path / "public"), "GITHUB_SHA": "0123"}
+    for _ in range(2):  # the second push replaces the first
+        shutil.rmtree(tmp_path / "branch", ignore_errors=True)
+        subprocess.run(["bash", "-e", "-c", push], cwd=tmp_path, env=environment, check=True)
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", "-b", "notebooks", tmp_path / "public", clone], check=True)
+    assert {f"{stem}.ipynb" for stem in CHAPTERS} < {path.name for path in (clone / "book").glob("*.ipynb")}
+    assert list((clone / "book" / "coursework").glob("*.ipynb"))
+    wanted = (clone / ".binder" / "requirements.txt").read_text("utf-8")
+    assert wanted.startswith("-c constraints.txt\n")
+    assert re.search(
+        r"^numpy==[\d.]+$", (clone / ".binder" / "constraints.txt").read_text("utf-8"), re.MULTILINE
+    )
+    command = [sys.executable, "-W", "ignore", "-m", "repo2docker", "--no-build", "--debug"]
+    reply = subprocess.run(
+        [*command, "--user-id=1000", "--user-name=reader", "."],
+        cwd=clone,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    printed = reply.stdout + reply.stderr
+    assert reply.returncode == 0, printed[-2000:]
+    # `-e .` needs the repository in place before pip runs.
+    copied = printed.find("COPY --chown=1000:1000 src/ ")
+    assert 0 < copied < printed.find('pip install --no-cache-dir -r ".binder/requirements.txt"')
+    assert "environment-2epy-2d3-2e11" in printed  # repo2docker's spelling of environment.py-3.11
+    first = nbformat.read(clone / "book" / f"{CHAPTERS[0]}.ipynb", as_version=4)
+    first.cells = [cell for cell in first.cells if cell.cell_type == "code"][:3]
+    NotebookClient(first, timeout=60, resources={"metadata": {"path": clone / "book"}}).execute()

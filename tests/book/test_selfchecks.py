@@ -18,7 +18,7 @@ CHAPTERS = sorted(BOOK.glob("[0-9][0-9]-*.ipynb"))
 PAGE = (BOOK / "misconceptions.md").read_text("utf-8")
 ENTRIES = re.findall(r"^\((mis-[a-z-]+)\)=\n### (.+)\n\n((?:.+\n)+)", PAGE, re.MULTILINE)
 NAMED = re.compile(r"\{ref\}`(mis-[a-z-]+)`")
-COUNT, FEWEST = 25, 3
+FEWEST = 3
 
 
 def checks(path: Path) -> list:
@@ -26,9 +26,8 @@ def checks(path: Path) -> list:
     return [p for p in parts(notebook) if p.kind == "directive" and p.name == "selfcheck"]
 
 
-def test_there_are_twenty_five_and_each_is_refuted():
-    assert len(ENTRIES) == len({label for label, *_ in ENTRIES}) == COUNT
-    assert len(re.findall(r"^### ", PAGE, re.MULTILINE)) == COUNT
+def test_each_is_refuted_somewhere():
+    assert len(ENTRIES) == len(re.findall(r"^### ", PAGE, re.MULTILINE)) > 0
     for label, _, text in ENTRIES:
         assert re.search(r"\{(eq|numref|doc)\}`|\]\(\d\d-", text), f"{label} says where it is refuted"
 

@@ -15,7 +15,7 @@ from onestep_lib.experiment import (
     sample_direction,
     sample_inputs,
 )
-from onestep_lib.experiment.steps import gradient_steps
+from onestep_lib.experiment.steps import scheduled_steps
 from onestep_lib.settings import THEORY_INPUTS
 
 BASE = Setting(n=300, d=60, N=200, activation="tanh", target=(0, 1, 0.5), noise=0.5, ridge=0.1)
@@ -141,10 +141,10 @@ def test_two_updates_are_two_gradient_steps_on_the_loss(output, deviation):
             moved[index] = 1e-5
             slope[index] = (loss(W + moved) - loss(W - moved)) / 2e-5
         W = W - 0.7 * slope
-    stepped = gradient_steps(network, X, y, 0.7, 2, output)
+    stepped = scheduled_steps(network, [(X, y)] * 2, [0.7] * 2, output)
     np.testing.assert_allclose(stepped.weights, W, rtol=0, atol=1e-8)
-    deviation("steps.gradient_steps", "central differences of the loss", stepped.weights, W, scale=1)
-    once = gradient_steps(network, X, y, 0.7, 1, output)
+    deviation("steps.scheduled_steps", "central differences of the loss", stepped.weights, W, scale=1)
+    once = scheduled_steps(network, [(X, y)], [0.7], output)
     np.testing.assert_array_equal(once.weights, gradient_step(network, X, y, 0.7, output).weights)
 
 
@@ -156,7 +156,7 @@ def test_many_small_steps_are_one_step_to_first_order():
     X, y = sample_batch(setting, 200, sample_direction(20, rng), rng)
 
     def gap(eta):
-        two = gradient_steps(network, X, y, eta / 2, 2).weights
+        two = scheduled_steps(network, [(X, y)] * 2, [eta / 2] * 2).weights
         return np.linalg.norm(two - gradient_step(network, X, y, eta).weights)
 
     assert gap(0.02) / gap(0.01) == pytest.approx(4, rel=0.02)

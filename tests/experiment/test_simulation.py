@@ -14,8 +14,8 @@ from onestep_lib.experiment import (
     sample_batch,
     sample_direction,
 )
+from onestep_lib.experiment.feature_maps import FEATURE_MAPS
 from onestep_lib.experiment.simulation import Draws
-from onestep_lib.experiment.surrogates import FEATURE_MAPS
 from onestep_lib.settings import LOSSES
 
 SMALL = Setting(n=40, d=20, N=30, target=(0, 1, 0.5), noise=0.3, ridge=0.1)
@@ -291,20 +291,6 @@ def test_refusals_of_settings():
         random_features(SMALL.replace(target=(1, 1)))
 
 
-@pytest.mark.parametrize("features", ["network", "gaussian_equivalent"])
-def test_a_streamed_fit_is_the_fit_on_the_whole(features, monkeypatch):
-    setting = Setting(n=500, d=20, N=30, target=(0, 1, 0.5), noise=0.3, ridge=(0.01, 1.0), step=(0.0, 3.0))
-    whole = simulate(setting, np.random.default_rng(31), repeats=2, feature_map=features)
-    monkeypatch.setattr("onestep_lib.experiment.simulation._HELD", 0)
-    monkeypatch.setattr("onestep_lib.experiment.simulation._CHUNK", 128)
-    monkeypatch.setattr("onestep_lib.experiment.steps._BLOCK", 77)
-    streamed = simulate(setting, np.random.default_rng(31), repeats=2, feature_map=features, test_size=2000)
-    # The test inputs come in other chunks, so the surrogate's noise on them differs; training does not.
-    np.testing.assert_allclose(streamed.draws[:, [0, 2]], whole.draws[:, [0, 2]], rtol=1e-9)
-    if features == "network":
-        np.testing.assert_allclose(streamed.test, whole.test, rtol=1e-9)
-
-
 def blas_threads():
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
@@ -325,27 +311,10 @@ def test_blas_runs_on_one_thread_and_as_before_afterwards(jobs):
 
 @pytest.mark.parametrize("N", [25, 40, 60])
 @pytest.mark.parametrize("kind", ["network", "gaussian_equivalent"])
-def test_the_spectrum_is_that_of_the_large_gram_matrix(N, kind, monkeypatch):
+def test_the_spectrum_is_that_of_the_large_gram_matrix(N, kind):
     s = SMALL.replace(N=N)
     streams = Draws(s, rng(3))
     network = next(streams.networks())
     F = FEATURE_MAPS[kind](network, streams.ridge_batch[0], streams.noise)
     expected = np.linalg.eigvalsh(F @ F.T / s.n)
     np.testing.assert_allclose(simulate_spectrum(s, rng(3), kind), expected, atol=1e-12)
-    monkeypatch.setattr("onestep_lib.experiment.simulation._HELD", 7 * N)
-    np.testing.assert_allclose(simulate_spectrum(s, rng(3), kind), expected, atol=1e-12)
-
-
-def test_memory_grows_with_the_smaller_side_of_the_features():
-    tall, wide = Setting(n=20_000, d=5, N=10), Setting(n=10, d=5, N=40_000, target=(0, 1), step=1.0)
-    for run in (
-        lambda: simulate_spectrum(tall, rng()),
-        lambda: simulate(wide, rng(), repeats=2, test_size=4000),
-    ):
-        tracemalloc.start()
-        run()
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        # The whole matrices have 3.2e9 and 1.3e9 bytes; a block has 2^28, and its preactivations too.
-        print(f"peak {peak / 1e6:.0f} MB")
-        assert peak < 3 * 2**28

@@ -11,7 +11,7 @@ from onestep_lib.experiment import (
     network_features,
     sample_inputs,
 )
-from onestep_lib.experiment.surrogates import FEATURE_MAPS
+from onestep_lib.experiment.feature_maps import FEATURE_MAPS
 
 
 def draw(activation, n=3000, d=40, N=60):

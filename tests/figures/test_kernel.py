@@ -62,9 +62,19 @@ def test_a_generator_leaves_its_last_figure_and_none_open():
     assert plt.get_fignums() == []
 
 
+def test_without_ipywidgets_the_picture_stands(monkeypatch):
+    import IPython
+
+    monkeypatch.delenv("ONESTEP_STATIC", raising=False)
+    monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {"kernel": 1})())
+    assert kernel.has_kernel()
+    monkeypatch.setattr(kernel, "find_spec", lambda name: None)
+    assert "data:image/png" in live(simulate, SLIDERS, alt="words")._repr_html_()
+
+
 @pytest.fixture
 def box(monkeypatch):
-    monkeypatch.setattr(kernel, "_has_kernel", lambda: True)
+    monkeypatch.setattr(kernel, "has_kernel", lambda: True)
     return live(simulate, SLIDERS, alt="words")
 
 
@@ -83,7 +93,7 @@ def test_button_runs_the_simulation_for_the_sliders(box):
 
 
 def test_progress_follows_a_generator(monkeypatch):
-    monkeypatch.setattr(kernel, "_has_kernel", lambda: True)
+    monkeypatch.setattr(kernel, "has_kernel", lambda: True)
     box = live(in_steps, SLIDERS, alt="words")
     (progress,) = widgets_of(box, FloatProgress)
     seen = []

@@ -1,4 +1,4 @@
-"""The lab without a browser: its numbers are the library's, its code gives them, and it says what it cannot do."""
+"""The lab without a browser: its numbers are the library's, its code gives them, it says what it refuses."""
 
 import asyncio
 import contextlib

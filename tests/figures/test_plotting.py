@@ -1,6 +1,7 @@
 """Printed figures: what is drawn where, the style's reach, the table of gaps."""
 
 import io
+from xml.etree import ElementTree
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -10,6 +11,7 @@ import pytest
 from matplotlib.colors import to_hex
 from nbclient import NotebookClient
 
+from onestep_lib import Losses
 from onestep_lib.figures import plotting
 
 X = np.array([0.5, 1.0, 2.0])
@@ -163,3 +165,49 @@ def test_gap_table_does_not_show_the_last_digits_of_another_processor():
 def test_bad_input_is_refused_by_name(ax, call, message):
     with pytest.raises(ValueError, match=message):
         call(ax)
+
+
+def test_what_a_reader_has_set_does_not_break_a_figure():
+    with mpl.rc_context(
+        {"text.usetex": True, "font.family": "no such font", "axes.formatter.use_mathtext": True}
+    ):
+        drawn, ax = plotting.figure()
+        assert not mpl.rcParamsDefault["text.usetex"]
+        assert plt.rcParams["text.usetex"]  # theirs outside
+        plotting.use_style()
+        ax.set(xlabel="κ", title="$\\kappa$")
+        drawn.savefig(io.BytesIO())
+        assert (plt.rcParams["text.usetex"], plt.rcParams["font.family"]) == (False, ["sans-serif"])
+    plt.close(drawn)
+
+
+def test_curves_draw_the_losses_that_they_are_given(ax):
+    losses = {"train": X, "test": 2 * X, "objective": 3 * X}
+    seen = Losses(**losses, train_se=SE, test_se=SE, objective_se=SE)
+    plotting.curves(ax, X, Losses(**losses), seen, names=("test", "objective"), x_label="x")
+    assert [line.get_ydata().tolist() for line in ax.lines[::2]] == [(2 * X).tolist(), (3 * X).tolist()]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["test", "objective"]
+    plotting.curves(ax, X, Losses(**losses), names=("train",))
+    assert ax.get_ylabel() == "train loss"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("network", ["first layer", "random, frozen", "readout", "fitted by ridge"]),
+        (
+            "pipeline",
+            ["batch 1", "one gradient step", "batch 2", "ridge regression", "test samples", "test loss"],
+        ),
+    ],
+)
+def test_drawings_are_whole_and_name_their_parts(name, words):
+    tree = ElementTree.fromstring(plotting.drawing(name)._repr_svg_())
+    _, _, width, height = map(float, tree.get("viewBox").split())
+    texts = [node for node in tree.iter() if node.tag.endswith("text")]
+    said = " ".join(node.text for node in texts)
+    places = [said.index(word) for word in words]
+    assert places == sorted(places)
+    for node in texts:  # half of a letter's usual width to either side, and more
+        assert 4.2 * len(node.text) < float(node.get("x")) < width - 4.2 * len(node.text)
+        assert 12 < float(node.get("y")) < height

@@ -340,22 +340,13 @@ def test_arguments_broadcast_and_a_setting_keeps_its_shape():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: resolvent_traces(0.0, 1, 0.1, 1, 1), "phi must be > 0"),
-        (lambda: resolvent_traces(1, -1.0, 0.1, 1, 1), "psi must be > 0"),
         (lambda: resolvent_traces(1, 1, 0.0, 1, 1), "ridge must be > 0"),
-        (lambda: resolvent_traces(1, 1, np.nan, 1, 1), "ridge must be finite"),
-        (lambda: resolvent_traces(1, 1, 0.1, -1, 1), "c1_sq must be >= 0"),
         (lambda: resolvent_traces(1, 1, 0.1, 0, 0), "must not both be 0"),
-        (lambda: ridge_losses(1, 1, -0.1, 1, 1, 1, 0), "ridge must be >= 0"),
         (lambda: ridge_losses(1, 1, 0.0, 1, 0, 1, 0), "ridge must be > 0 for a linear activation"),
-        (lambda: ridge_losses(1, 1, 0.1, 1, 1, -1, 0), "linear_power must be >= 0"),
         (lambda: random_features(Setting(n=9, d=9, N=9, step=1.0)), "step must be 0"),
         (lambda: random_features(Setting(n=9, d=9, N=9, target=(0.5, 1))), "target must have mean zero"),
         (lambda: stieltjes(1.0, 1, 1, 1, 1), "positive imaginary part"),
         (lambda: stieltjes(1j, 1, 1, 0, 0), "must not both be 0"),
-        (lambda: spectral_density([0.0, 1.0], 1, 1, 1, 1), "x must be > 0"),
-        (lambda: marchenko_pastur_means(-1.0, 1.0), "v must be >= 0"),
-        (lambda: marchenko_pastur_means(1.0, 0.0), "c must be > 0"),
     ],
 )
 def test_wrong_input_names_the_argument(call, message):

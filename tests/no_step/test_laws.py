@@ -214,8 +214,6 @@ def test_operator_norm(shape, deviation):
 def test_errors():
     with pytest.raises(ValueError, match="must not be constant"):
         feature_law(Setting(n=5, d=5, N=5, activation=Activation("one", np.ones_like)))
-    with pytest.raises(ValueError, match="distance must be > 0"):
-        outer_traces(0.0, Setting(n=5, d=5, N=5))
     with pytest.raises(ValueError, match="ratio must be > 0"):
         marchenko_pastur_edges(0.0)
 

@@ -27,8 +27,8 @@ from onestep_lib.experiment import (
     spike_features,
     take_steps,
 )
+from onestep_lib.experiment.feature_maps import measured_widening
 from onestep_lib.experiment.measured import spike_error
-from onestep_lib.experiment.spike_maps import measured_widening
 from onestep_lib.hermite import hermite, monomial_to_hermite
 from onestep_lib.no_step import feature_law
 from onestep_lib.quadrature import gaussian_mean
@@ -86,7 +86,7 @@ def test_spike_level(exponent, level, deviation):
 )
 def test_outliers_reference(entry, deviation):
     s, level = of_config(entry["cfg"]), entry["cfg"]["l"]
-    found = feature_outliers(s, level).values
+    found = feature_outliers(s, level, gradient_spike(s)).values
     np.testing.assert_allclose(found, entry["outliers_theory"], rtol=1e-10)
     assert feature_law(s).edge == pytest.approx(entry["edge"], rel=1e-10)
     deviation("outliers.feature_outliers", "stored, 12 digits", found, entry["outliers_theory"])
@@ -95,6 +95,15 @@ def test_outliers_reference(entry, deviation):
     simulated = np.array(entry["sim_mean"][: found.size])
     expected = np.array(entry["theory_realised_S_mean"][: found.size])
     np.testing.assert_allclose(simulated, expected, rtol=0.06)
+
+
+def test_outliers_are_those_of_the_exact_step_by_default():
+    s = Setting(n=1000, d=500, N=400, activation="softplus", step=6.0, **COMMON)
+    exact, rank_one = (feature_outliers(s, 2, spike).values for spike in (exact_spike(s), gradient_spike(s)))
+    np.testing.assert_array_equal(feature_outliers(s, 2).values, exact)
+    assert abs(exact[0] / rank_one[0] - 1) > 1e-3
+    # Without a step there is none, and an activation that has no slope is covered.
+    assert feature_outliers(s.replace(activation="sign", step=0.0), 1).values.size == 0
 
 
 def test_gram_matrix_of_the_notes(deviation):
@@ -136,7 +145,7 @@ def test_identity_has_one_exact_spike(deviation):
     for level in (1, 3):
         error = spike_error(network, X, level)
         assert error < 1e-12
-        deviation("spike_maps.spike_features", "exact features, linear activation", error, 0, scale=1)
+        deviation("feature_maps.spike_features", "exact features, linear activation", error, 0, scale=1)
 
 
 def test_spikes_take_over_as_n_grows():
@@ -382,18 +391,20 @@ def test_feature_maps_in_simulate():
     s = Setting(n=60, d=30, N=40, activation="softplus", step=[0.0, 2.0], noise=0.3)
     rng = [np.random.default_rng(3) for _ in range(4)]
     network = simulate(s, rng[0], repeats=2)
-    spiked = simulate(s, rng[1], repeats=2, feature_map="spikes_2")
+    spiked = simulate(s, rng[1], repeats=2, feature_map=spike_features(2))
     np.testing.assert_allclose(spiked.draws[..., 0], network.draws[..., 0])
     widened = simulate(s, np.random.default_rng(3), repeats=2, feature_map=spike_features(2, widened=True))
     np.testing.assert_allclose(widened.draws[..., 0], network.draws[..., 0])
     assert np.all(spiked.train[1] != network.train[1])
     still = simulate(s.replace(step=0.0), rng[2], repeats=2, feature_map=spike_features(1))
     np.testing.assert_allclose(still.draws, network.draws[..., 0])
-    few = simulate(s.replace(step=[1.0, 2.0]), rng[3], repeats=2, feature_map="infinite_spikes_2", jobs=2)
+    few = simulate(
+        s.replace(step=[1.0, 2.0]), rng[3], repeats=2, feature_map=infinite_spike_features(2), jobs=2
+    )
     np.testing.assert_allclose(few.train[0], few.train[1])
 
 
-@pytest.mark.parametrize("features", [spike_features(2), infinite_spike_features(1), "spikes_2",
+@pytest.mark.parametrize("features", [spike_features(2), infinite_spike_features(1),
                                       "conditional_gaussian", conditional_gaussian_features])  # fmt: skip
 @pytest.mark.parametrize("call", [partial(simulate, repeats=2), simulate_spectrum])
 def test_maps_of_one_step_refuse_several(call, features):
@@ -403,7 +414,7 @@ def test_maps_of_one_step_refuse_several(call, features):
         call(s.replace(updates=2), np.random.default_rng(0), feature_map=features)
 
 
-@pytest.mark.parametrize("features", [spike_features(2), infinite_spike_features(1), "spikes_2"])
+@pytest.mark.parametrize("features", [spike_features(2), infinite_spike_features(1)])
 def test_spikes_refuse_a_raw_network(features):
     s = Setting(n=20, d=10, N=15, step=1.0, output="raw")
     with pytest.raises(ValueError, match="output must be 'centred' or 'scaled' .* got 'raw'"):
@@ -482,17 +493,3 @@ def test_outliers_at_extremes(sizes, slope, rest, mean, step, level):
     assert np.all(np.diff(found.values) <= 1e-9 * found.values[1:])
     assert np.all(np.isfinite(found.overlaps))
     assert np.all((found.overlaps >= -1e-9) & (found.overlaps.sum(axis=1, keepdims=True) <= 1 + 1e-6))
-
-
-def test_errors():
-    s = Setting(n=20, d=10, N=15, activation="softplus", step=[1.0, 2.0])
-    with pytest.raises(ValueError, match="step must be one number"):
-        feature_outliers(s, 1)
-    with pytest.raises(ValueError, match="output must be 'centred' or 'scaled'"):
-        spike_matrix(s.replace(output="raw"), 1)
-    with pytest.raises(ValueError, match=r"exponent must lie in \[0, 1/2\)"):
-        spike_level(0.5)
-    with pytest.raises(ValueError, match="level must be an integer from 1 to 150"):
-        spike_features(0)
-    with pytest.raises(ValueError, match="readout must be a 1-D array of length 15"):
-        spike_matrix(s, 1, readout=np.ones(3))

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_activations import reference_activation
+from scipy.special import factorial
 from staircase_simulation import draw_problem, gains
 from stored_numbers import one_step_entries
 
 from onestep_lib import Activation, Setting, random_features, simulate
+from onestep_lib.activations import centred
 from onestep_lib.experiment import ridge_path, spike_features
 from onestep_lib.hermite import monomial_to_hermite
 from onestep_lib.no_step import resolvent_traces
@@ -214,6 +216,39 @@ def test_the_papers_closed_forms(deviation):
         found, expected = second.objective, 4 * 0.5 * pure / (3 * B**2)
         assert found == pytest.approx(expected, rel=1e-12)
         deviation("stairs.first_stairs", "closed form of Moniri et al.", found, expected)
+
+
+def omega_gain(s, level):
+    """The general training gain as the slides write it, with Omega, xi and r_p."""
+    m = resolvent_traces(s.phi, s.psi, s.ridge, s.activation.c1**2, s.activation.nonlinear_power)
+    k = s.n / s.N
+    xi, c = monomial_to_hermite(level), s.target.coefficients(level)
+    B = s.phi * (s.target.power + s.noise**2) + s.target.linear**2
+    orders = np.arange(level + 1)
+    t = k * np.where(orders == 1, m.m2, m.m1)
+    inverse = np.einsum("ik,jk,k->ij", xi, xi, factorial(orders) * t)[1:, 1:]
+    size = B ** ((orders[1:, None] + orders[1:]) / 2)
+    omega = np.linalg.inv(size * inverse)
+    r = factorial(orders) * t * (c[1] / np.sqrt(B)) ** orders
+    total = 0.0
+    for p in range(1, level + 1):
+        for q in range(1, level + 1):
+            inner = np.sum(omega * size * np.outer(xi[1:, p], xi[1:, q]))
+            total += c[p] * c[q] * r[p] * r[q] * inner
+    return s.ridge * total
+
+
+@pytest.mark.parametrize("level", [1, 2, 3, 4])
+def test_omega_xi_and_r_written_out(level, deviation):
+    """The gain of every level as the slides on Moniri et al. write it."""
+    # The formula is that of an activation without a mean, all of whose coefficients are there.
+    sigma = Activation("shifted", lambda x: np.tanh(x + 0.7), (), lambda x: 1 - np.tanh(x + 0.7) ** 2)
+    s = Setting(n=900, d=540, N=720, activation=centred(sigma), target=(0, 1, 0.5, 0.4, 0.2), noise=0.4)
+    s = s.replace(rows="spherical", inputs="spherical")
+    found, expected = omega_gain(s, level), staircase_gain(s, level).objective
+    print(f"l = {level}: {found:.12f}, relative difference {abs(found / expected - 1):.1e}")
+    assert found == pytest.approx(expected, rel=1e-11)
+    deviation("stairs.staircase_gain", "Omega, xi and r_p written out", expected, found)
 
 
 def test_endless_samples_of_the_step_are_a_known_direction(deviation):
@@ -500,13 +535,3 @@ def test_every_staircase_refuses(changes, message, name, spike):
     s = Setting(n=20, d=10, N=15, activation="softplus", **COMMON).replace(**changes)
     with pytest.raises(ValueError, match=message):
         STEPS[name](s, spike=spike)
-
-
-def test_errors():
-    s = Setting(n=20, d=10, N=15, activation="softplus", **COMMON)
-    with pytest.raises(ValueError, match="activation must have c_2 != 0"):
-        first_stairs(s.replace(activation="tanh"))
-    with pytest.raises(ValueError, match="level must be an integer from 1 to 150"):
-        staircase(s, 0)
-    with pytest.raises(TypeError, match="spike must be of the class Spike, got 0.5"):
-        finite_staircase(s, 1, 0.5)

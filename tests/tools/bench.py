@@ -31,8 +31,7 @@ from sklearn.linear_model import Ridge
 
 from onestep_lib import Setting, __version__, simulate
 from onestep_lib.activations import activation, target
-from onestep_lib.experiment import first_layer_gradient, initial_network, ridge_path
-from onestep_lib.experiment.sweeps import ONE_CURVE, sweep_setting
+from onestep_lib.experiment import first_layer_gradient, initial_network, ridge_path, spec_settings
 from onestep_lib.large_step import batch_signed, giant_step, one_step, row_lengths
 from onestep_lib.no_step import random_features, ridge_losses
 from onestep_lib.small_step import finite_staircase, staircase
@@ -170,7 +169,7 @@ def curve_rows() -> list[Row]:
     """The one-curve theory: set-ups, and the step sizes of the stored table."""
     rows = []
     for name, limit in (("tanh-800", 3.0), ("relu-800", 15.0), ("softplus-800", 15.0), ("mixed-800", 15.0)):
-        setting = sweep_setting(ONE_CURVE[name])
+        setting = spec_settings("one_curve")[name]
         start = setting.replace(step=1.0)
         steps = np.array([median_time(partial(one_step, setting.replace(step=s)), 3) for s in setting.steps])
         rows += [
@@ -178,7 +177,7 @@ def curve_rows() -> list[Row]:
             Row(f"one curve, {name}, a step size, mean of 0 to n^0.8", 1e3 * steps.mean(), "ms", 100.0),
             Row(f"one curve, {name}, the slowest step size", 1e3 * steps.max(), "ms", 100.0),
         ]
-    many = sweep_setting(ONE_CURVE["relu-800"]).replace(n=50_000, step=1.0)
+    many = spec_settings("one_curve")["relu-800"].replace(n=50_000, step=1.0)
     rows.append(Row("one curve, relu, n = 125 d, set-up", set_up_time(many), "s", 15.0))
     return rows
 

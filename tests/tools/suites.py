@@ -16,46 +16,27 @@ ROOT = Path(__file__).resolve().parents[2]
 PYTEST = (sys.executable, "-m", "pytest", "-q", "--durations=5")
 # nbval drives kernels through libraries whose own deprecations are not ours to fail on.
 NBVAL = (*PYTEST, "-W", "default", "--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600")
-# A page is visited once, by the worker that has all its tests.
-BY_PAGE = ("-n", "2", "--dist", "loadgroup")
+TWO = ("-n", "2", "--dist", "worksteal")
+SITE, LAB = "tests/book/site", "tests/book/lab"
+OTHERS = tuple(f"--ignore=book/{folder}" for folder in ("assignments", "coursework"))
 LINT = {
     "ruff": (sys.executable, "-m", "ruff", "check", "."),
     "ruff format": (sys.executable, "-m", "ruff", "format", "--check", "."),
     "mypy": (sys.executable, "-m", "mypy"),
     "codespell": (sys.executable, "-m", "codespell_lib", "."),
+    "prose": (sys.executable, "tests/tools/prose.py"),
 }
 SUITES = {
     "lint": LINT,
     "test": LINT
     | {
-        "library": (
-            *PYTEST,
-            "tests",
-            "-m",
-            "not slow",
-            "-n",
-            "2",
-            "--dist",
-            "worksteal",
-            "--ignore=tests/book/site",
-            "--ignore=tests/book/lab",
-        ),
-        "site": (*PYTEST, "tests/book/site", "-m", "not slow", *BY_PAGE),
+        "library": (*PYTEST, "tests", "-m", "not slow", *TWO, f"--ignore={SITE}", f"--ignore={LAB}"),
+        "site": (*PYTEST, SITE, "-m", "not slow", *TWO),
     },
     "check": {
-        "slow": (*PYTEST, "tests", "-m", "slow or reference", *BY_PAGE, "--ignore=tests/book/lab"),
-        "chapters": (
-            *NBVAL,
-            "book",
-            "--ignore=book/notebooks",
-            "--ignore=book/assignments",
-            "--ignore=book/coursework",
-            "-n",
-            "2",
-            "--dist",
-            "loadfile",
-        ),
-        "lab": (*PYTEST, "tests/book/lab", "-s"),
+        "slow": (*PYTEST, "tests", "-m", "slow", *TWO, f"--ignore={LAB}"),
+        "chapters": (*NBVAL, "book", *OTHERS, "-n", "2", "--dist", "loadfile"),
+        "lab": (*PYTEST, LAB, "-s"),
     },
 }
 # One thread per process: two workers already fill the two cores that the time limits assume.

@@ -1,31 +1,32 @@
-"""Notebooks for JupyterLab, Binder and Colab, made from the pages while the site is built.
+"""Notebooks for JupyterLab, Binder and Colab, made from the pages.
 
 A chapter's source is written for Sphinx: there, references, citations and directives would stand as raw
 markup. So each page, once every reference in it is resolved, is written again as plain Markdown between the
 code cells of its source: numbers as on the page, captions as text under the figures, hidden code folded.
 
-    _build/html/_notebooks/NN-name.ipynb             the chapter without its solutions
-    _build/html/_notebooks/NN-name-solutions.ipynb   the solutions, with the chapter's code folded above them
+    notebooks/NN-name.ipynb             the chapter without its solutions
+    notebooks/NN-name-solutions.ipynb   the solutions, with the chapter's code folded above them
 
-`python -m book._tools.notebooks` copies them to book/notebooks/, which Binder and Colab open. On the
-published site the launch and download buttons lead to them.
+`python -m book._tools.notebooks` makes them without running a chapter or building the site. In a site they
+take the place of the sources that its download buttons lead to.
 """
 
 import ast
+import json
 import re
+import shutil
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from docutils import nodes
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
 
-FOLDER = "_notebooks"  # beside the pages
-COPIES = "book/notebooks"  # in the repository
-CHAPTER = re.compile(r"book/((?:\d\d|appendix|activity)-[\w-]+)")
+FOLDER = "notebooks"  # of what is built
+CHAPTER = re.compile(r"book/(intro|(?:\d\d|appendix|activity)-[\w-]+)")
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -33,12 +34,40 @@ METADATA = {
 FOLDED = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
 OUTPUT_FOLDED = {"hide-output", "hide-cell"}
 GATE = re.compile(r"\{solution-(start|end)\}")
+POINT = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="  # a PNG
+)
+
+
+class Notebooks(StandaloneHTMLBuilder):
+    """Resolves what a site needs, and writes no page."""
+
+    name = "notebooks"
+
+    def write_doc(self, docname: str, doctree: nodes.document) -> None:
+        """The notebook is written when all is resolved."""
+
+    def finish(self) -> None:
+        """Nothing stands beside the notebooks."""
 
 
 def connect(app: Sphinx) -> None:
-    # After all that resolves references, and after the theme has made its buttons.
+    app.add_builder(Notebooks)
+    app.connect("source-read", stand_in_for_figures)
+    # After all that resolves references.
     app.connect("doctree-resolved", write_notebooks, priority=900)
-    app.connect("html-page-context", lead_buttons_here, priority=900)
+    app.connect("build-finished", replace_sources)
+
+
+def stand_in_for_figures(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Where no chapter is run, a figure that has a caption is still one, with its number."""
+    if app.config.nb_execution_mode != "off" or not app.env.doc2path(docname).endswith(".ipynb"):
+        return
+    notebook = nbformat.reads(source[0], as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and "figure" in cell.metadata.get("mystnb", {}):
+            cell.outputs = [new_output("display_data", {"image/png": POINT})]
+    source[0] = json.dumps(notebook)
 
 
 def write_notebooks(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -50,25 +79,13 @@ def write_notebooks(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     folder.mkdir(exist_ok=True)
     made = Chapter(nbformat.read(source, as_version=4), doctree, Markdown(app, docname))
     nbformat.write(made.chapter(found[1]), folder / f"{found[1]}.ipynb")
-    solutions = folder / f"{found[1]}-solutions.ipynb"
-    solutions.unlink(missing_ok=True)
     if made.solved:
-        nbformat.write(made.solutions(), solutions)
+        nbformat.write(made.solutions(), folder / f"{found[1]}-solutions.ipynb")
 
 
-def lead_buttons_here(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Binder, Colab and the download button open the made notebook in place of the source."""
-    found = CHAPTER.fullmatch(page)
-    if found is None or not (Path(app.outdir) / FOLDER / f"{found[1]}.ipynb").exists():
-        return
-    here = context["pathto"](f"{FOLDER}/{found[1]}.ipynb", resource=True)
-    for group in context.get("header_buttons", []):
-        for button in group.get("buttons", []):
-            url = button.get("url", "")
-            if "_sources/" in url and url.endswith(".ipynb"):
-                button["url"] = here
-            elif url:
-                button["url"] = url.replace(f"/{page}.ipynb", f"/{COPIES}/{found[1]}.ipynb")
+def replace_sources(app: Sphinx, exception: Exception | None) -> None:
+    if exception is None and app.builder.name == "html" and (Path(app.outdir) / FOLDER).is_dir():
+        shutil.copytree(Path(app.outdir) / FOLDER, Path(app.outdir) / "_sources" / "book", dirs_exist_ok=True)
 
 
 class Chapter:
@@ -128,7 +145,9 @@ class Chapter:
 
         def close() -> None:
             if text:
-                cells.append(new_markdown_cell("\n\n".join(text)))
+                # Each heading begins a slide, if slides are made of the notebook.
+                slide = {"slideshow": {"slide_type": "slide"}} if text[0].startswith("#") else {}
+                cells.append(new_markdown_cell("\n\n".join(text), metadata=slide))
                 text.clear()
 
         def put(until: int) -> None:
@@ -178,7 +197,7 @@ def code_cell(cell: nbformat.NotebookNode, folded: dict[str, bool] | None = None
         jupyter["outputs_hidden"] = True
     metadata = {"jupyter": jupyter} if jupyter else {}
     if jupyter.get("source_hidden"):
-        metadata["cellView"] = "form"
+        metadata |= {"cellView": "form", "tags": ["hide-input"]}
     made = new_code_cell(cell.source, metadata=metadata)
     made.outputs, made.execution_count = cell.outputs, cell.execution_count
     return made
@@ -243,11 +262,8 @@ class Markdown:
 
     def block_math_block(self, node: nodes.math_block) -> Iterator[str]:
         number = self.numbers.get("displaymath", {}).get(node["ids"][0]) if node["ids"] else None
-        formula = node.astext().strip()
-        if r"\\" in formula and r"\begin{" not in formula:
-            formula = f"\\begin{{split}}\n{formula}\n\\end{{split}}"
         tag = f"\n\\tag{{{'.'.join(map(str, number))}}}" if number else ""
-        yield f"$$\n{formula}{tag}\n$$"
+        yield f"$$\n{node.astext().strip()}{tag}\n$$"
 
     def block_container(self, node: nodes.container) -> Iterator[str | int]:
         if node.get("nb_element") != "cell_code":

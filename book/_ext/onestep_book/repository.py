@@ -15,8 +15,6 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from . import notebooks
-
 PLACEHOLDER_OWNER = "your-account"
 MARK = re.compile(r'<span class="onestep-binder"\s*>\s*</span>')
 LAUNCH = re.compile(r'<span class="onestep-launch" data-notebook="([\w./-]+)"\s*>\s*</span>')
@@ -36,10 +34,13 @@ def hide_links_to_the_placeholder(app: Sphinx, config: Config) -> None:
     if is_placeholder(options.get("repository_url", "")):
         options["use_repository_button"] = options["use_issues_button"] = False
         options["launch_buttons"] = {}
+    else:  # cards on other sites need whole addresses
+        owner, name = urlsplit(options["repository_url"]).path.strip("/").split("/")
+        config.ogp_site_url = f"https://{owner.lower()}.github.io/{name}/"
 
 
 def binder_link(options: dict[str, Any], source: str) -> str:
-    """Address that opens `source` (a path in the repository) in JupyterLab on Binder."""
+    """Address that opens `source` (a path in the branch of notebooks) in JupyterLab on Binder."""
     owner_and_name = urlsplit(options["repository_url"]).path.strip("/")
     hub = options["launch_buttons"]["binderhub_url"].rstrip("/")
     branch = quote(options.get("repository_branch", "main"), safe="")
@@ -50,8 +51,7 @@ def kernel_note(app: Sphinx, pagename: str) -> str:
     """The link that stands where a chapter needs a running kernel."""
     options = app.config.html_theme_options
     if options.get("launch_buttons"):
-        made = f"{notebooks.COPIES}/{pagename.rpartition('/')[2]}.ipynb"
-        address, words = binder_link(options, made), "Run this chapter in Binder"
+        address, words = binder_link(options, f"{pagename}.ipynb"), "Run this chapter in Binder"
     else:
         address = app.builder.get_relative_uri(pagename, "book/how-to-run")
         words = "Run this chapter on your machine"
@@ -59,10 +59,10 @@ def kernel_note(app: Sphinx, pagename: str) -> str:
 
 
 def launch_links(app: Sphinx, source: str) -> str:
-    """Binder and Colab for a notebook of the repository; without an address, the command that opens it."""
+    """Binder and Colab for a notebook; without an address, the command that opens all."""
     options = app.config.html_theme_options
     if not options.get("launch_buttons"):
-        return f"<code>.venv/bin/jupyter lab {escape(source)}</code>"
+        return "<code>make lab</code>"
     owner_and_name = urlsplit(options["repository_url"]).path.strip("/")
     hub = options["launch_buttons"]["colab_url"].rstrip("/")
     branch = quote(options.get("repository_branch", "main"), safe="")

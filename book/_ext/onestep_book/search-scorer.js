@@ -10,6 +10,15 @@ var Scorer = {
   partialTerm: 2,
   score: ([page, , , , score]) => {
     if (/^book\/\d\d-/.test(page)) return score + 20;
-    return /^(book\/api|_modules)\b/.test(page) ? score - 10 : score;
+    return /^book\/api\b/.test(page) ? score - 10 : score;
   },
 };
+// A formula stands on a page three times: as MathML, as its TeX and as it looks. The last is what one reads.
+addEventListener("DOMContentLoaded", () => {
+  const { htmlToText } = Search;
+  Search.htmlToText = (html, anchor) => {
+    const page = new DOMParser().parseFromString(html, "text/html");
+    page.querySelectorAll(".katex-mathml").forEach((formula) => formula.remove());
+    return htmlToText(page.documentElement.outerHTML, anchor);
+  };
+});

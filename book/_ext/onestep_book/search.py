@@ -1,23 +1,48 @@
-"""What a search finds first: the chapter that explains a word, then the glossary, then mentions.
+"""Search: words and numbers as readers type them, and which page a word finds first.
+
+Sphinx's search drops numbers, takes "č" for another letter than "c", and looks words up in plain objects,
+where "constructor" is always found. Pages and queries are therefore split by one rule, written in Python and
+in JavaScript: accents fall away, a number keeps its points, and what Sphinx would misread ends in a point.
 
 A page's words (`book/keywords.yml`, and `onestep: terms` in a chapter's metadata) become entries of the
-index, which Sphinx's search prefers to mentions in the text. `SCORER` puts chapters before other pages and
-the reference last among results that are as good otherwise.
+index, which the search prefers to mentions in the text; `search-scorer.js` puts chapters before other pages.
 """
 
 import json
+import re
+import unicodedata
 from pathlib import Path
 
 import yaml
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.search.en import SearchEnglish
 from sphinx.transforms import SphinxTransform
 
 SCORER = "search-scorer.js"
+WORD = re.compile(r"\d+(?:\.\d+)*|[^\W\d]\w*")
+MISREAD = re.compile(r"\d+|constructor|__proto__", re.IGNORECASE)
+
+
+class Words(SearchEnglish):
+    """English, split as above."""
+
+    js_splitter_code = r"""
+var splitQuery = (query) => (query.normalize("NFKD").replace(/\p{M}/gu, "")
+  .match(/\d+(?:\.\d+)*|[\p{L}_][\p{L}\p{N}_]*/gu) ?? [])
+  .map((word) => /^(\d+|constructor|__proto__)$/i.test(word) ? word + "." : word);
+"""
+
+    def split(self, text: str) -> list[str]:
+        plain = "".join(
+            sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign)
+        )
+        return [f"{word}." if MISREAD.fullmatch(word) else word for word in WORD.findall(plain)]
 
 
 def connect(app: Sphinx) -> None:
+    app.add_search_language(Words)
     app.add_transform(IndexKeywords)
     app.connect("config-inited", use_scorer)
 

@@ -16,8 +16,6 @@ import pytest
 from browser import chromium
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from book._tools import install
-
 ROOT = Path(__file__).resolve().parents[3]
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -46,7 +44,16 @@ def window(browser: Browser) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture(scope="session")
-def binder_environment(browser: Browser, tmp_path_factory) -> Path:
+def branch(tmp_path_factory) -> Path:
+    """What Binder opens: the branch of notebooks, so that no run changes the repository."""
+    folder = tmp_path_factory.mktemp("branch")
+    command = [sys.executable, "-m", "book._tools.notebooks", "--branch", folder]
+    subprocess.run(command, check=True, cwd=ROOT)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def binder_environment(browser: Browser, branch: Path, tmp_path_factory) -> Path:
     """Folder of a new environment holding exactly what .binder/requirements.txt asks for.
 
     ONESTEP_LAB_ENVIRONMENT names an existing one, to look at a single chapter without the wait.
@@ -55,24 +62,15 @@ def binder_environment(browser: Browser, tmp_path_factory) -> Path:
         return Path(named)
     folder = tmp_path_factory.mktemp("binder") / "environment"
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    lines = (ROOT / ".binder" / "requirements.txt").read_text(encoding="utf-8")
-    wanted = folder / "requirements.txt"
-    wanted.write_text(lines.replace("-c ..", f"-c {ROOT}").replace("-e .[live]", f"{ROOT}[live]"), "utf-8")
-    if not install.lock_applies():
-        wanted.write_text(wanted.read_text("utf-8").replace("-c ", "# -c "), "utf-8")
-    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "-r", wanted]
-    subprocess.run(pip, check=True, cwd=ROOT)
+    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "-r", ".binder/requirements.txt"]
+    subprocess.run(pip, check=True, cwd=branch)
     return folder
 
 
 @pytest.fixture(scope="session")
-def lab(binder_environment: Path, tmp_path_factory) -> Iterator[Lab]:
-    """JupyterLab serving a copy of chapters and assignments, so that no run changes the repository."""
-    home = tmp_path_factory.mktemp("home")
-    for folder in ("notebooks", "coursework"):
-        (home / "book" / folder).mkdir(parents=True)
-        for path in (ROOT / "book" / folder).glob("*.ipynb"):
-            (home / "book" / folder / path.name).write_bytes(path.read_bytes())
+def lab(binder_environment: Path, branch: Path) -> Iterator[Lab]:
+    """JupyterLab serving the branch."""
+    home = branch
     port, token = free_port(), secrets.token_hex(16)
     command = [binder_environment / "bin" / "jupyter", "lab", "--no-browser", f"--port={port}"]
     command += ["--ip=127.0.0.1", "--allow-root", f"--IdentityProvider.token={token}"]

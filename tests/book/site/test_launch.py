@@ -1,7 +1,4 @@
-"""Launch buttons: hidden while the repository's address is a placeholder, right once it is set.
-
-What needs the whole site built a second time, with an address, is left to `make check`.
-"""
+"""Launch buttons: hidden while the repository's address is a placeholder, right once it is set."""
 
 import re
 import shutil
@@ -15,73 +12,60 @@ import yaml
 from pages import CHAPTERS, ROOT, SITE
 
 REPOSITORY = "https://github.com/some-lab/one-step"
+BINDER = "https://mybinder.org/v2/gh/some-lab/one-step/notebooks?urlpath=lab/tree/"
+COLAB = "https://colab.research.google.com/github/some-lab/one-step/blob/notebooks/"
+OUTSIDE = re.compile(r"your-account|mybinder|colab\.research|github\.com/(?!executablebooks)")
 
 
-def links(page: Path) -> list[str]:
-    return [unescape(link) for link in re.findall(r'href="([^"]+)"', page.read_text("utf-8"))]
+def links(page: Path) -> set[str]:
+    return {unescape(link) for link in re.findall(r'href="([^"]+)"', page.read_text("utf-8"))}
 
 
-@pytest.fixture(scope="session")
+def kernel_note(page: Path) -> str | None:
+    """Where a page sends a reader for what needs a kernel."""
+    found = re.search(r'<a class="onestep-binder" href="([^"]+)">', page.read_text("utf-8"))
+    return found and found[1]
+
+
+WITH_KERNEL = next((page for page in CHAPTERS if kernel_note(SITE / page)), None)
+
+
+@pytest.fixture(scope="module")
 def published(site, tmp_path_factory) -> Path:
-    """The site built again with an address; the chapters' outputs come from the first build's cache."""
+    """Three pages built again with an address; the chapters' outputs come from the first build's cache."""
     folder = tmp_path_factory.mktemp("published")
     shutil.copytree(SITE.parent / ".chapters", folder / "_build" / ".chapters")
     settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
     settings["repository"]["url"] = REPOSITORY
     settings["sphinx"]["local_extensions"] = {"onestep_book": str(ROOT / "book" / "_ext")}
     (folder / "_config.yml").write_text(yaml.safe_dump(settings), "utf-8")
-    command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(ROOT), "-W", "-n"]
-    command += ["--config", str(folder / "_config.yml"), "--path-output", str(folder)]
+    pages = [WITH_KERNEL.removesuffix(".html"), "book/coursework"]
+    contents = {"format": "jb-book", "root": "book/intro", "chapters": [{"file": page} for page in pages]}
+    (folder / "_toc.yml").write_text(yaml.safe_dump(contents), "utf-8")
+    command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(ROOT)]
+    command += ["--config", str(folder / "_config.yml"), "--toc", str(folder / "_toc.yml")]
+    command += ["--path-output", str(folder)]
     reply = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert reply.returncode == 0, (reply.stdout + reply.stderr)[-3000:]
     return folder / "_build" / "html"
 
 
-@pytest.mark.parametrize("path", CHAPTERS)
-def test_a_placeholder_is_never_linked(site, path):
-    text = (site / path).read_text("utf-8")
-    assert not [x for x in links(site / path) if re.search(r"your-account|mybinder|colab", x)]
-    assert '<span class="onestep-binder"' not in text
+def test_a_placeholder_is_never_linked(site):
+    for path in [*CHAPTERS, "book/coursework.html"]:
+        assert not [link for link in links(site / path) if OUTSIDE.search(link)], path
+    assert kernel_note(site / WITH_KERNEL) == "how-to-run.html"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", CHAPTERS)
-def test_every_button_of_a_published_chapter_leads_to_it(published, path):
-    found = links(published / path)
-    notebook = f"book/notebooks/{Path(path).stem}.ipynb"
-    assert (ROOT / notebook).is_file()
-    binder = f"https://mybinder.org/v2/gh/some-lab/one-step/main?urlpath=lab/tree/{notebook}"
-    colab = f"https://colab.research.google.com/github/some-lab/one-step/blob/main/{notebook}"
-    assert binder in found
-    assert colab in found
-    assert REPOSITORY in found
-    assert any(link.startswith(f"{REPOSITORY}/issues/new?") for link in found)
-    outside = {x for x in found if re.search(r"mybinder|colab\.research|github\.com", x)}
-    outside -= {binder, colab, REPOSITORY}
-    assert not [
-        x
-        for x in outside
-        if not x.startswith((f"{REPOSITORY}/issues/new?", "https://github.com/executablebooks"))
-    ]
-
-
-@pytest.mark.slow
-def test_notes_on_what_needs_a_kernel_lead_to_the_chapter(site, published):
-    pages = [p for p in CHAPTERS if 'class="onestep-binder"' in (site / p).read_text("utf-8")]
-    assert pages, "chapters 3 and 4 hold a panel that needs a kernel"
-    for path in pages:
-        note = re.search(r'<a class="onestep-binder" href="([^"]+)">', (published / path).read_text("utf-8"))
-        assert note[1].endswith(f"urlpath=lab/tree/book/notebooks/{Path(path).stem}.ipynb")
-        local = re.search(r'<a class="onestep-binder" href="([^"]+)">', (site / path).read_text("utf-8"))
-        assert local[1] == "how-to-run.html"
-
-
-@pytest.mark.slow
-def test_assignments_open_in_binder_and_colab(site, published):
-    page = Path("book") / "coursework.html"
-    assert not [x for x in links(site / page) if re.search(r"your-account|mybinder|colab", x)]
-    here = [x for x in links(published / page) if "coursework" in x and "://" in x]
-    for path in sorted((ROOT / "book" / "coursework").glob("*.ipynb")):
-        source = f"book/coursework/{path.name}"
-        assert f"https://mybinder.org/v2/gh/some-lab/one-step/main?urlpath=lab/tree/{source}" in here
-        assert f"https://colab.research.google.com/github/some-lab/one-step/blob/main/{source}" in here
+def test_every_button_of_a_published_page_leads_to_it(published):
+    chapter = f"book/{Path(WITH_KERNEL).stem}.ipynb"
+    found = {link for link in links(published / WITH_KERNEL) if OUTSIDE.search(link)}
+    assert {link for link in found if not link.startswith(f"{REPOSITORY}/issues/new?")} == {
+        BINDER + chapter,
+        COLAB + chapter,
+        REPOSITORY,
+    }
+    assert len(found) == 4
+    assert kernel_note(published / WITH_KERNEL) == BINDER + chapter
+    for path in (ROOT / "book" / "coursework").glob("*.ipynb"):
+        here = links(published / "book" / "coursework.html")
+        assert {f"{start}book/coursework/{path.name}" for start in (BINDER, COLAB)} <= here

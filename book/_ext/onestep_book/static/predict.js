@@ -8,8 +8,7 @@
     return made;
   };
 
-  // The reasons stand in a live region: what appears there is read aloud. They are moved and not copied, since
-  // a formula is set by MathJax when it is seen for the first time.
+  // The reasons stand in a live region: what appears there is read aloud.
   const show = (question, chosen, words = "") => {
     question.querySelector(".os-prompt").textContent = words;
     for (const reason of question.querySelectorAll(".os-reason")) reason.classList.toggle("os-chosen", reason === chosen);

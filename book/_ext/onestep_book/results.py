@@ -1,0 +1,75 @@
+"""The page of results, made from `book/results.yml`: each result a section, numbered in the table's order.
+
+What a field holds stands at the head of the table. `res-<id>` in its text becomes a link with the result's
+number, and a deviation is read from `tests/DEVIATIONS.md`.
+"""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import yaml
+from sphinx.application import Sphinx
+
+DEVIATION = re.compile(
+    r"^\| `(?:\w+\.)+(\w+)` \| (.+?) \| ([^|]+) \| ([^|]+) \|(?: ([^|]+) \|)?$", re.MULTILINE
+)
+
+
+def connect(app: Sphinx) -> None:
+    app.connect("source-read", write)
+
+
+def write(app: Sphinx, docname: str, source: list[str]) -> None:
+    if docname == "book/results":
+        root = Path(app.srcdir)
+        for file in ("book/results.yml", "tests/DEVIATIONS.md"):
+            app.env.note_dependency(str(root / file))
+        source[0] += page(groups(root), deviations(root))
+
+
+def groups(root: Path) -> dict[str, list[dict]]:
+    return yaml.safe_load((root / "book/results.yml").read_text("utf-8"))
+
+
+def deviations(root: Path) -> dict[str, str]:
+    """What is said of "function: route", the function without its module."""
+    rows = DEVIATION.findall((root / "tests/DEVIATIONS.md").read_text("utf-8"))
+    return {
+        f"{name}: {route}": f"rms z {b.strip()}, at most {c} of {a}" if c else f"at most {a.strip()}"
+        for name, route, a, b, c in rows
+    }
+
+
+def page(table: dict[str, list[dict]], off: dict[str, str]) -> str:
+    numbers = {row["id"]: k for k, row in enumerate((r for rows in table.values() for r in rows), 1)}
+    text = "".join(
+        f"\n## {group}\n" + "".join(section(row, numbers[row["id"]], off) for row in rows)
+        for group, rows in table.items()
+    )
+    links = {key: f"{{ref}}`result {number} <res-{key}>`" for key, number in numbers.items()}
+    return re.sub(r"(?<![(<])\bres-([a-z-]+)", lambda found: links[found[1]], text)
+
+
+def section(row: dict, number: int, off: dict[str, str]) -> str:
+    where = [f"{{eq}}`{label}`" for label in row.get("equation", ())]
+    where += [*map(link, row["function"]), *(f"`{test}`" for test in row["test"])]
+    parts = [
+        f"(res-{row['id']})=\n### {number}. {row['title']}",
+        f"**{row['status'].capitalize()}**: {row['known']}.",
+        f"**Needs**: {row['needs']}",
+        row["says"],
+        f":::{{dropdown}} Proof\n{row['proof'].strip()}\n:::" if "proof" in row else "",
+        row.get("beyond", ""),
+        f"In the sources: {row['source']}." if "source" in row else "",
+        " · ".join(where),
+        "\n".join(f"* {key}: {off[key]}" for key in row.get("deviation", ())),
+    ]
+    return "\n" + "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def link(name: str) -> str:
+    """A function's name, which leads to its page if it is public."""
+    module, _, function = name.rpartition(".")
+    public = getattr(import_module(f"onestep_lib.{module}"), "__all__", ())
+    return f"{{py:obj}}`~onestep_lib.{name}`" if function in public else f"`{name}`"
