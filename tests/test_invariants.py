@@ -14,6 +14,8 @@ from onestep_lib.settings import LOSSES
 
 ODD = ("tanh", "erf", "sin", "identity")
 EVEN_TOO = ("relu", "centred softplus", "gelu")
+# An activation with c_2 != 0 needs a spectrum of its batch, of a second or two: the same for all examples.
+ONE_LAW = (st.just((0.0, 1.0, 0.4, -0.2)), st.just(0.3), st.just(1.5))
 # The solvers stop at 1e-8 of a loss.
 SOLVED = 3e-8
 
@@ -27,15 +29,18 @@ number = plain(-1, 1)
 targets = st.tuples(st.just(0.0), plain(0.3, 1.5), number, number)
 
 
-def drawn(activations: tuple[str, ...], steps: bool = True) -> st.SearchStrategy[Setting]:
-    """Settings of moderate ratios, penalties and steps."""
+def drawn(
+    activations: tuple[str, ...], steps: bool = True, labels: tuple = (targets, plain(0, 1), plain(0.4, 5))
+) -> st.SearchStrategy[Setting]:
+    """Settings of moderate ratios, penalties and steps; labels: target, noise and n/d."""
+    targets, noise, ratio = labels
     return st.builds(
         lambda d, a, b, sigma, star, noise, ridge, rate, rows, readout: Setting(
-            n=round(a * d), d=d, N=round(b * d), activation=sigma, target=star, noise=noise, ridge=10.0**ridge,
-            step=rate * np.sqrt(round(b * d)) if steps else 0.0, rows=rows, readout=readout,
+            n=round(a * d), d=d, N=round(b * d), activation=sigma, target=star, noise=noise,
+            ridge=10.0**ridge, step=rate * np.sqrt(round(b * d)) if steps else 0.0, rows=rows, readout=readout,
         ),
-        st.integers(60, 600), plain(0.4, 5), plain(0.4, 5), st.sampled_from(activations), targets,
-        plain(0, 1), plain(-3, 1), plain(0, 6), st.sampled_from(("gaussian", "spherical")),
+        st.sampled_from((60, 200, 600)), ratio, plain(0.4, 5), st.sampled_from(activations), targets,
+        noise, plain(-3, 1), plain(0, 6), st.sampled_from(("gaussian", "spherical")),
         st.sampled_from(("gaussian", "signs", [1.0], [0.5, -1.0, 2.0])),
     )  # fmt: skip
 
@@ -53,7 +58,7 @@ def everywhere(check):
             pytest.param(random_features, drawn(ODD + EVEN_TOO, steps=False), many, id="random features"),
             pytest.param(second_stair, drawn(("tanh", "erf", "sin"), steps=False), many, id="staircase"),
             pytest.param(one_step, drawn(ODD), many, id="odd activations"),
-            pytest.param(one_step, drawn(EVEN_TOO), few, id="other activations"),
+            pytest.param(one_step, drawn(EVEN_TOO, labels=ONE_LAW), few, id="other activations"),
         ],
     )(check)
 
@@ -98,18 +103,16 @@ def test_losses_have_the_units_of_the_labels_squared(theory, strategy, examples)
 @everywhere
 def test_the_unit_of_the_features_is_that_of_the_penalty(theory, strategy, examples):
     def check(setting):
-        sigma = setting.activation
-        for factor in (-1.0, 3.0):
-            scaled = Activation(
-                "scaled",
-                lambda x, f=factor: f * sigma(x),
-                sigma.kinks,
-                lambda x, f=factor: f * sigma.derivative(x),
-            )
-            other = setting.replace(
-                activation=scaled, ridge=setting.ridge * factor**2, step=setting.steps / abs(factor)
-            )
-            same(theory(other), values(theory(setting)))
+        sigma, expected = setting.activation, values(theory(setting))
+        tripled = Activation(
+            "tripled", lambda x: 3 * sigma(x), sigma.kinks, lambda x: 3 * sigma.derivative(x)
+        )
+        other = setting.replace(activation=tripled, ridge=9 * setting.ridge, step=setting.steps / 3)
+        same(theory(other), expected)
+        # With the labels negated as well the rows move as before.
+        negated = Activation("negated", lambda x: -sigma(x), sigma.kinks, lambda x: -sigma.derivative(x))
+        star = target(-np.array(setting.target.polynomial))
+        same(theory(setting.replace(activation=negated, target=star)), expected)
 
     over(strategy, examples, check)
 
@@ -148,6 +151,9 @@ def test_bounds_and_monotony(theory, strategy, examples):
 
 @everywhere
 def test_an_enormous_penalty_predicts_zero(theory, strategy, examples):
+    if theory is second_stair:  # its spikes are infinite: no penalty holds them
+        return
+
     def check(setting):
         losses = theory(setting.replace(ridge=1e9))
         power = setting.target.second_moment + setting.noise**2

@@ -2,9 +2,9 @@
 
     python tests/tools/mutants.py [--jobs 2] [name ...]
 
-A mutant is the library with one function whose numbers are all 1.01 times what they are (with `--negate`, of the
-other sign). The test files that name the function are run until one fails; what no test notices is printed, with
-the reason where one is known (`REASONS`), and the exit code is 1 if a survivor has none.
+A mutant is the library with one function whose numbers are all 1.01 times what they are (with `--negate`, of
+the other sign). The test files that name the function are run until one fails; what no test notices is
+printed, with the reason where one is known (`REASONS`), and the exit code is 1 if a survivor has none.
 """
 
 from __future__ import annotations
