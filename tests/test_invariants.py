@@ -36,8 +36,8 @@ def drawn(
     targets, noise, ratio = labels
     return st.builds(
         lambda d, a, b, sigma, star, noise, ridge, rate, rows, readout: Setting(
-            n=round(a * d), d=d, N=round(b * d), activation=sigma, target=star, noise=noise,
-            ridge=10.0**ridge, step=rate * np.sqrt(round(b * d)) if steps else 0.0, rows=rows, readout=readout,
+            n=round(a * d), d=d, N=round(b * d), activation=sigma, target=star, noise=noise, rows=rows,
+            readout=readout, ridge=10.0**ridge, step=rate * np.sqrt(round(b * d)) if steps else 0.0,
         ),
         st.sampled_from((60, 200, 600)), ratio, plain(0.4, 5), st.sampled_from(activations), targets,
         noise, plain(-3, 1), plain(0, 6), st.sampled_from(("gaussian", "spherical")),

@@ -9,7 +9,7 @@ from onestep_lib import Setting, random_features, simulate
 from onestep_lib.activations import activation, target
 from onestep_lib.beyond import simulate_model
 from onestep_lib.spiked_features import SpikedModel, free_losses, spiked_losses
-from onestep_lib.spiked_features.model import BulkCovariance, TwoIndexTarget
+from onestep_lib.spiked_features.model import TwoIndexTarget
 
 # One to four values, with the shares; the mean square of each is 1.
 VOCABULARIES = {
@@ -98,16 +98,3 @@ def test_an_unspiked_model_is_the_network_before_its_step(deviation):
         gap, error = network[name][0] - drawn[name][0], np.hypot(network[name][1], drawn[name][1])
         assert abs(gap) < 4 * error
         deviation("free_model.simulate_model", "the network before its step, n = 200", gap, 0, error)
-
-
-def test_models_that_cannot_be_drawn_are_refused():
-    rng, sizes = np.random.default_rng(0), (20, 10, 15, 0.1)
-    with pytest.raises(ValueError, match="model must have a row_variance of 0 or 1"):
-        simulate_model(model(row_variance=0.5), *sizes, rng)
-    bulk = BulkCovariance(np.ones(1), np.ones(1), np.zeros(1), np.ones(1), np.ones((2, 1)))
-    with pytest.raises(ValueError, match="model must have isotropic rows"):
-        simulate_model(model(bulk=bulk), *sizes, rng)
-    with pytest.raises(ValueError, match="model must have a single-index target"):
-        free_losses(model(target=TwoIndexTarget(lambda kappa, z: kappa * z)), 0.5, 1.0, *RATIOS, 0.1)
-    with pytest.raises(ValueError, match="alignment must lie in"):
-        free_losses(model(), 1.5, 1.0, *RATIOS, 0.1)

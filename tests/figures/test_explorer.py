@@ -356,16 +356,3 @@ def test_bad_input_is_refused_by_name(case):
     build, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
         build()
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: Line(X, ["a"] * 60), "y must be an array of numbers"),
-        (lambda: Panel([X], "x", "y", alt="w"), "series must hold"),
-        (lambda: Slider("s", [1.0, "b"]), "values"),
-    ],
-)
-def test_wrong_types_are_refused_by_name(build, message):
-    with pytest.raises(TypeError, match=message):
-        build()

@@ -115,14 +115,3 @@ def test_a_page_built_statically_holds_no_widget_state(monkeypatch, static):
     (output,) = notebook.cells[0].outputs
     assert ("widgets" in notebook.metadata) is not static
     assert ("application/vnd.jupyter.widget-view+json" in output.data) is not static
-
-
-def test_bad_input_is_refused_by_name():
-    with pytest.raises(TypeError, match=r"run must take.*'width', 'name'"):
-        live(lambda width: None, SLIDERS, alt="words")
-    with pytest.raises(ValueError, match="alt"):
-        live(simulate, SLIDERS, alt="")
-    with pytest.raises(ValueError, match="run must return a figure"):
-        live(lambda width, name: None, SLIDERS, alt="words")
-    with pytest.raises(TypeError, match=r"run must draw.*'text'"):
-        live(lambda width, name: "text", SLIDERS, alt="words")
