@@ -90,11 +90,9 @@ grade: $(VENV)/grading ## grade a class: make grade COURSE=<folder> ASSIGNMENT=<
 
 slides: $(VENV)/book ## slides of the chapters, in _build/slides/
 	$(BIN)/python -m book._tools.notebooks
-	mkdir -p _build/slides && cp -r node_modules/reveal.js node_modules/mathjax _build/slides/
 	$(BIN)/jupyter nbconvert --to slides --execute --output-dir _build/slides --SlidesExporter.reveal_scroll=True \
-	  --SlidesExporter.reveal_url_prefix=reveal.js --SlidesExporter.mathjax_url=mathjax/es5/tex-chtml.js \
 	  --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_input_tags=hide-input \
-	  $(filter-out %-solutions.ipynb,$(wildcard _build/notebooks/[0-9]*.ipynb))
+	  $$(ls _build/notebooks/[0-9]*.ipynb | grep -v solutions)
 
 serve: book ## serve the site on this machine
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(PAGES) 8000

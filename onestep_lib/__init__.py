@@ -1,8 +1,8 @@
 """One Gradient Step: what a two-layer network learns from one gradient step, in formulas and simulation.
 
-Start from a `Setting`. `simulate` draws it, and four theories answer in the same form, `Losses`:
-`random_features` for step 0, `staircase` for steps n^alpha in their limit, `giant_step` for steps of order
-sqrt(N) with a readout of finitely many values, and `one_step` for every step size. The normalisation is
+Start from a `Setting`. `simulate` draws it, and three theories answer in the same form, `Losses`:
+`random_features` for step 0, `staircase` for steps n^alpha in their limit, and `one_step` for every step size
+(`giant_step` is the same function). The normalisation is
 stated once, in :mod:`onestep_lib.settings`.
 
 The folders stand in the order of the book; each uses what lies below it and nothing above.
@@ -23,8 +23,7 @@ datasets           images, and the stored tables of long simulations
 from onestep_lib.activations import Activation, Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.experiment.simulation import simulate, simulate_spectrum
-from onestep_lib.large_step.giant import giant_step
-from onestep_lib.large_step.one_curve import one_step
+from onestep_lib.large_step.one_curve import giant_step, one_step
 from onestep_lib.no_step.gaussian_equivalence import random_features
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.stairs import staircase

@@ -72,11 +72,11 @@ class _GaussianFunction:
         require_resolved(name, lambda z: self.function(z) ** 2, self.kinks)
 
     def coefficients(self, order: int) -> np.ndarray:
-        """Return the Hermite coefficients c_0, ..., c_order."""
+        r"""Return the Hermite coefficients :math:`c_0,\dots,c_{\text{order}}`."""
         return hermite_coefficients(self.function, order, self.kinks)
 
     def coefficient(self, k: int) -> float:
-        """Return the Hermite coefficient c_k."""
+        """Return the Hermite coefficient :math:`c_k`."""
         return float(self.coefficients(check_count("k", k, minimum=0))[k])
 
     @cached_property
@@ -87,17 +87,17 @@ class _GaussianFunction:
 
     @property
     def c0(self) -> float:
-        """The mean c_0."""
+        """The mean :math:`c_0`."""
         return float(self._low[0])
 
     @property
     def c1(self) -> float:
-        """The linear coefficient c_1."""
+        """The linear coefficient :math:`c_1`."""
         return float(self._low[1])
 
     @property
     def c2(self) -> float:
-        """The quadratic coefficient c_2."""
+        """The quadratic coefficient :math:`c_2`."""
         return float(self._low[2])
 
     @cached_property
@@ -108,7 +108,7 @@ class _GaussianFunction:
 
     @cached_property
     def nonlinear_power(self) -> float:
-        """The power beyond the linear part, E (f(Z) - c_0 - c_1 Z)^2."""
+        r"""The power beyond the linear part, :math:`\mathbb E(f(Z)-c_0-c_1Z)^2`."""
         nodes, weights = gaussian_quadrature(self.kinks)
         rest = self.function(nodes) - self.c0 - self.c1 * nodes
         power = float(weights @ rest**2)
@@ -156,12 +156,12 @@ class Activation(_GaussianFunction):
 
     @cached_property
     def slope_variance(self) -> float:
-        r"""The variance of :math:`\sigma'(Z)`; its mean is c_1, and E Z sigma'(Z) = 2 c_2."""
+        r"""The variance of :math:`\sigma'(Z)`, whose mean is :math:`c_1`."""
         nodes, weights = gaussian_quadrature(self.kinks)
         return float(weights @ (self.require_slope()(nodes) - self.c1) ** 2)
 
     def require_linear_part(self) -> None:
-        """Raise where c_1 = 0: then the gradient has no part of rank one."""
+        """Raise where :math:`c_1=0`: then the gradient has no part of rank one."""
         if self.c1 == 0:
             raise ValueError(f"activation must have c_1 != 0: the gradient of {self.name!r} has no spike")
 
@@ -175,7 +175,7 @@ class Activation(_GaussianFunction):
 
 @dataclass(frozen=True)
 class Target(_GaussianFunction):
-    r"""A single-index target :math:`\sigma_*`: y = sigma_*(<beta_*, x>) + noise.
+    r"""A single-index target :math:`\sigma_*`: :math:`y=\sigma_*(\langle\beta_*,x\rangle)` + noise.
 
     `polynomial` holds the Hermite coefficients where the target was given by them.
 

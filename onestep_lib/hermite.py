@@ -171,7 +171,7 @@ def hermite_coefficients(function: ScalarFunction, order: int, kinks: Sequence[f
     Raises
     ------
     ValueError
-        As in `gaussian_mean`, for f He_k.
+        As in `gaussian_mean`, for f :math:`He_k`.
 
     Examples
     --------

@@ -134,14 +134,14 @@ def gaussian_moments(function: ScalarFunction, order: int, kinks: Sequence[float
 
 
 def _normalised(order: int, nodes: np.ndarray) -> np.ndarray:
-    r"""He_k/\sqrt{k!} for k = 0, ..., order, shape (order + 1, nodes)."""
+    r""":math:`He_k/\sqrt{k!}` for k = 0, ..., order, shape (order + 1, nodes)."""
     return hermite_e.hermevander(nodes, order).T / np.sqrt(factorial(np.arange(order + 1)))[:, None]
 
 
 def require_resolved(
     name: str, function: ScalarFunction, kinks: tuple[float, ...], order: int = 0, reach: float = _RANGE
 ) -> None:
-    """Raise where the averages of f He_k change with the panels.
+    """Raise where the averages of f :math:`He_k` change with the panels.
 
     A kink that is not listed, and what is narrower or faster than the nodes, spoil them silently; moving the
     panels reveals it. Two rules may miss the same kink by the same amount, four do not.

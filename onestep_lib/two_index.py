@@ -114,14 +114,14 @@ class TwoIndexTarget:
         return np.asarray(z) @ (self.slopes / self.linear if self.linear else np.array([1.0, 0.0]))
 
     def coefficients(self, order: int) -> np.ndarray:
-        """Return the Hermite coefficients along beta_lin, c_0, ..., c_order."""
+        r"""Return the Hermite coefficients along beta_lin, :math:`c_0,\dots,c_{\text{order}}`."""
         order = check_count("order", order, 0, 40)
         points, weights, values = _averages(self)
         polynomials = hermite_e.hermevander(self.along_slopes(points), order)
         return (weights * values) @ polynomials / factorial(np.arange(order + 1))
 
     def coefficient(self, k: int) -> float:
-        """Return the Hermite coefficient c_k along beta_lin."""
+        """Return the Hermite coefficient :math:`c_k` along beta_lin."""
         return float(self.coefficients(check_count("k", k, minimum=0, maximum=40))[k])
 
     def label_samples(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

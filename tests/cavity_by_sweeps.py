@@ -21,7 +21,7 @@ def simpson_means(sigma, u, kappa, scale):
 
 def cavity_losses(
     sigma, spikes, fractions, labels, alpha, beta, penalty, *, scales=None, nu=0.0, inverse_d=0.0,
-    bins=None, leverage=False, nodes=1601, sweeps=4000,
+    bins=None, nodes=1601, sweeps=4000,
 ):  # fmt: skip
     """Train, test and the sum of N; labels(kappa) -> h0, h1, variance; bins = (w, vv, vt, tt, s[g, k])."""
     G = len(spikes)
@@ -39,11 +39,10 @@ def cavity_losses(
     pi, ab = np.array(fractions), alpha / beta
     one = np.ones(1)
     wk, vv, vt, tt, s = bins if bins is not None else (one, one, 0 * one, one, np.ones((G, 1)))
-    bar = wk - vv * inverse_d if leverage else wk
     psi = np.concatenate([mu0, kappa * mu1, np.sqrt(nu / 2) * m2])
     eye = np.eye(G)
 
-    c, V, lift = beta * pi / (penalty + ab), np.ones_like(kappa), np.zeros_like(kappa)
+    c, V = beta * pi / (penalty + ab), np.ones_like(kappa)
     for _ in range(sweeps):
         D = 1 / (1 + V)
         Lam = ab * (mu1 * (w * D)) @ mu1.T
@@ -51,20 +50,17 @@ def cavity_losses(
         C = [np.diag(c * s[:, k]) for k in range(wk.size)]
         J = [np.linalg.inv(eye + Ck @ Lam) for Ck in C]
         K = [Jk @ Ck for Jk, Ck in zip(J, C, strict=True)]
-        R = sum(bar[k] * s[:, k] * np.diag(Lam @ J[k]) for k in range(wk.size))
-        Gam = sum(bar[k] * K[k] for k in range(wk.size))
+        R = sum(wk[k] * s[:, k] * np.diag(Lam @ J[k]) for k in range(wk.size))
+        Gam = sum(wk[k] * K[k] for k in range(wk.size))
         c_new = beta * pi / (Om + R)
-        if leverage:
-            A, P, _ = _mean_problem(psi, w * D * ab, c, Lam, K, (vv, vt, tt), inverse_d)
-            lift = np.sum(psi * np.linalg.solve(A, psi), axis=0) * inverse_d / beta
-        V_new = (np.einsum("gk,gh,hk->k", mu1, Gam, mu1) + c_new @ mu2) / beta + lift
+        V_new = (np.einsum("gk,gh,hk->k", mu1, Gam, mu1) + c_new @ mu2) / beta
         change = max(np.max(np.abs(c_new / c - 1)), np.max(np.abs(V_new - V) / (1 + V)))
         c, V = c_new, V_new
         if change < 1e-15:
             break
     D = 1 / (1 + V)
 
-    A, P, (Kvv, Kvt, Ktt) = _mean_problem(psi, w * D * ab, c, Lam, K, (vv, vt, tt), inverse_d)
+    A, (Kvv, Kvt, Ktt) = _mean_problem(psi, w * D * ab, c, Lam, K, (vv, vt, tt), inverse_d)
     m_hat = ab * mu1 @ (w * D * h1)
     pull = ab * psi @ (w * D * h0)
     pull[G : 2 * G] += np.linalg.solve(Kvv, Kvt @ m_hat)
@@ -79,53 +75,24 @@ def cavity_losses(
         + tt[k] * np.outer(m_hat, m_hat)
         for k in range(wk.size)
     ]  # fmt: skip
-    along = _force_along(C, Lam, vv) if leverage else None
-    Q, N, extra = np.zeros((G, G)), np.ones(G), np.zeros_like(kappa)
+    Q, N = np.zeros((G, G)), np.ones(G)
     for _ in range(20 * sweeps):
-        E = (
-            (h0 - F0) ** 2
-            + variance
-            - 2 * h1 * (m @ mu1)
-            + np.einsum("gk,gh,hk->k", mu1, Q, mu1)
-            + N @ mu2
-            + extra
-        )
+        E = (h0 - F0) ** 2 + variance - 2 * h1 * (m @ mu1) + np.einsum("gk,gh,hk->k", mu1, Q, mu1) + N @ mu2
         Qh = ab * (mu1 * (w * D**2 * E)) @ mu1.T
         Nh = ab * mu2 @ (w * D**2 * E)
         Q_new = -np.outer(S, S)
         field = (T**2 + M**2 * inverse_d) / c**2
         for k in range(wk.size):
             Q_new += K[k] @ Bk[k] @ K[k]
-            Q_new += bar[k] * J[k] @ (np.diag(s[:, k] * N) + C[k] @ Qh @ C[k] / beta) @ J[k].T
+            Q_new += wk[k] * J[k] @ (np.diag(s[:, k] * N) + C[k] @ Qh @ C[k] / beta) @ J[k].T
             inner = Qh / beta + Lam @ np.diag(s[:, k] * N) @ Lam
-            field = field + s[:, k] * np.diag(J[k].T @ (Bk[k] + bar[k] * inner) @ J[k])
+            field = field + s[:, k] * np.diag(J[k].T @ (Bk[k] + wk[k] * inner) @ J[k])
         N_new = c**2 / (beta**2 * pi) * (Nh + beta * field)
-        if leverage:
-            omega = np.concatenate([N, np.zeros(G), N * inverse_d])
-            mid = ab / beta * inverse_d * (psi * (w * D**2 * E)) @ psi.T + P @ np.diag(omega) @ P
-            pushes = (N[:, None] * s * inverse_d / np.array([np.diag(Ck) for Ck in C]).T ** 2).T.ravel()
-            mid[G : 2 * G, G : 2 * G] += (along * pushes) @ along.T
-            X = np.linalg.solve(A, psi)
-            extra = np.einsum("ak,ab,bk->k", X, mid, X)
         change = max(np.max(np.abs(Q_new - Q)), np.max(np.abs(N_new - N))) / np.max(np.abs(N_new))
         Q, N = Q_new, N_new
         if change < 1e-15:
             break
     return w @ (D**2 * E), w @ E, N.sum()
-
-
-def _force_along(C, Lam, vv):
-    """The force on S = sum_k v_k s_k of one on each s_k, as the multiplier that holds S at 0.
-
-    The s_k minimise sum_k s_k (1/C_k + Lambda) s_k/2 - force_k s_k; shape (G, bins G).
-    """
-    G, bins = Lam.shape[0], len(C)
-    system = np.zeros((G * (bins + 1), G * (bins + 1)))
-    for k, Ck in enumerate(C):
-        here = slice(k * G, (k + 1) * G)
-        system[here, here] = np.linalg.inv(Ck) + Lam
-        system[here, bins * G :] = system[bins * G :, here] = np.sqrt(vv[k]) * np.eye(G)
-    return np.linalg.inv(system)[bins * G :, : bins * G]
 
 
 def _mean_problem(psi, mass, c, Lam, K, forms, inverse_d):
@@ -135,4 +102,4 @@ def _mean_problem(psi, mass, c, Lam, K, forms, inverse_d):
     P[:G, :G] = np.diag(inverse_d / c)
     P[G : 2 * G, G : 2 * G] = np.linalg.inv(Kvv) - Lam
     P[2 * G :, 2 * G :] = np.diag(1 / c)
-    return (psi * mass) @ psi.T + P, P, (Kvv, Kvt, Ktt)
+    return (psi * mass) @ psi.T + P, (Kvv, Kvt, Ktt)

@@ -14,9 +14,8 @@ from onestep_lib.experiment import (
     take_steps,
 )
 from onestep_lib.initialisation import Vocabulary
-from onestep_lib.large_step import spike_map
+from onestep_lib.large_step import stepped_model
 from onestep_lib.large_step.one_curve import nearest_setting
-from onestep_lib.large_step.row_lengths import expected_lengths
 from onestep_lib.no_step.laws import weight_law
 from onestep_lib.settings import LOSSES
 from onestep_lib.small_step import (
@@ -106,7 +105,7 @@ def test_signs_are_a_vocabulary(deviation):
     for activation, target in (("tanh", "sin"), ("relu", (0, 1, 0.4))):
         s = Setting(n=400, d=200, N=300, activation=activation, target=target, noise=0.3, readout="signs")
         s = s.replace(step=[0.0, 3.0, 20.0])
-        for theory in (one_step, giant_step, lambda s: giant_step(s, leverage=True)):
+        for theory in (one_step, giant_step):
             same = theory(s.replace(readout=(1, -1)))
             np.testing.assert_allclose(theory(s).test, same.test, rtol=1e-10)
         np.testing.assert_allclose(spike_norms(s, 3), spike_norms(s.replace(readout=(1, -1)), 3), rtol=1e-12)
@@ -236,8 +235,8 @@ def test_too_few_values_for_the_feature_map():
 
 def test_correlated_rows_are_refused_by_name():
     shared, given = SMALL.replace(shared=0.2), SMALL.replace(rows=np.ones((30, 20)))
-    calls = (random_features, one_step, lambda s: staircase(s, 1), weight_law, expected_lengths)
-    calls += (weight_spectrum, lambda s: spike_map(s.replace(readout="signs"), 1.0))
+    calls = (random_features, one_step, lambda s: staircase(s, 1), weight_law)
+    calls += (weight_spectrum, lambda s: stepped_model(s, 1.0))
     for call in calls:
         with pytest.raises(ValueError, match="shared must be 0 here, got 0.2"):
             call(shared)

@@ -1,5 +1,7 @@
 """From random starts every solver ends at the same point, or raises; what an unguarded one does."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import bisect, root
@@ -9,7 +11,7 @@ from onestep_lib.activations import activation, target
 from onestep_lib.no_step import marchenko_pastur_means, resolvent_traces
 from onestep_lib.spiked_features import SpikedModel, solve_fixed_point, solve_spiked
 from onestep_lib.spiked_features.fixed_point import sweep_fixed_point
-from onestep_lib.spiked_features.model import isotropic_covariance
+from onestep_lib.spiked_features.model import Ratios
 
 COUNT = [20, pytest.param(200, marks=pytest.mark.slow)]
 S = Setting(n=1000, d=600, N=800, activation="tanh", ridge=0.1)
@@ -59,7 +61,7 @@ MODELS = {
         activation("softplus"), [0.2, -0.6, 1.0, 3.0], [0.4, 0.3, 0.2, 0.1], target("sin"), 0.7, 0.3
     ),
 }
-POINTS = {"plain": (2.0, 1.5, 0.1), "narrow": (4.0, 0.3, 1e-3), "n = N": (1.0, 1.0, 1e-4)}
+POINTS = {"plain": Ratios(2.0, 1.5, 0.1), "narrow": Ratios(4.0, 0.3, 1e-4), "n = N": Ratios(1.0, 1.0, 1e-4)}
 
 
 def random_start(features, rng):
@@ -88,9 +90,9 @@ def ends(solve, model, count, expected):
 @pytest.mark.parametrize("point", POINTS)
 def test_newton_ends_at_one_fixed_point(name, point, count, deviation):
     model, features = MODELS[name], MODELS[name].table.features
-    expected = solve_fixed_point(features, *POINTS[point])
+    expected = solve_fixed_point(features, POINTS[point])
     gap, raised = ends(
-        lambda start: solve_fixed_point(features, *POINTS[point], start), model, count, expected
+        lambda start: solve_fixed_point(features, POINTS[point], start), model, count, expected
     )
     print(f"{name}, {point}: {count} starts, largest gap {gap:.1e}, {raised} raised")
     assert gap < 1e-9
@@ -103,11 +105,10 @@ def test_newton_ends_at_one_fixed_point(name, point, count, deviation):
 @pytest.mark.parametrize("name", MODELS)
 def test_sweeps_end_there_or_raise(name, count, deviation):
     model, features = MODELS[name], MODELS[name].table.features
-    expected = solve_fixed_point(features, *POINTS["plain"])
-    weights = isotropic_covariance(features.fractions.size).weights
+    expected = solve_fixed_point(features, POINTS["plain"])
 
     def solve(start):
-        return sweep_fixed_point(features, *POINTS["plain"], lambda sweep: 0 * sweep.D, weights, 1e-9, start)
+        return sweep_fixed_point(features, replace(POINTS["plain"], tolerance=1e-9), start)
 
     gap, raised = ends(solve, model, count, expected)
     print(f"{name}: {count} starts of sweeps, largest gap {gap:.1e}, {raised} raised")

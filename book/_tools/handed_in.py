@@ -37,16 +37,20 @@ def student_of(path: Path, assignment: str) -> str:
 
 def collect(folder: Path, assignment: str, others: frozenset[str] = frozenset()) -> dict[str, list[Path]]:
     """The notebooks of each student; no entry of the folder is left out, and none is given to two."""
+
+    def left(path: Path) -> bool:  # by another system, beside what a student handed in
+        return any(part.startswith((".", "__MACOSX")) for part in path.relative_to(folder).parts)
+
+    def wanted(path: Path) -> bool:
+        a_file = path.is_symlink() or not path.is_dir()
+        return a_file and path.suffix.lower() == ".ipynb" and path.stem not in others - {assignment}
+
     claims: dict[str, list[tuple[Path, list[Path]]]] = {}
     for path in sorted(folder.iterdir()):
-        if path.name.startswith((".", "__MACOSX")) or path.suffix.lower() == ".csv":
-            continue  # what other systems leave, and the platform's table
-        inside = sorted(path.rglob("*")) if path.is_dir() and not path.is_symlink() else [path]
-        inside = [p for p in inside if p.suffix.lower() == ".ipynb" and p.stem not in others - {assignment}]
-        inside = [
-            p for p in inside if not any(x.startswith((".", "__MACOSX")) for x in p.relative_to(folder).parts)
-        ]
-        inside = [p for p in inside if p.is_symlink() or not p.is_dir()]
+        if left(path) or path.suffix.lower() == ".csv":  # a table of the platform
+            continue
+        inside = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
+        inside = sorted(p for p in inside if wanted(p) and not left(p))
         found = [p for p in inside if p.stem == assignment] or inside
         claims.setdefault(student_of(path, assignment), []).append((path, found))
     students, seen = {}, {}

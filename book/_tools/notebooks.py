@@ -12,6 +12,8 @@ import argparse
 import re
 import shutil
 import sys
+import warnings
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +21,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ("onestep_lib", ".binder", "pyproject.toml", "LICENSE", "CITATION.cff")
 COURSEWORK = "book/coursework"
+CACHED = shutil.ignore_patterns("__pycache__")
 README = "Notebooks made from the main branch by the workflow `publish`, which writes them anew.\n"
 
 
@@ -50,16 +53,17 @@ def resolve(root: Path, out: Path) -> None:
     cli = {"nb_execution_mode": "off", "latex_individualpages": False}
     config, _ = get_final_config(user_yaml=root / "_config.yml", cli_config=cli, sourcedir=root)
     config["exclude_patterns"] += ["book/api"]  # notebooks do not link to it
-    # What would be a warning here is one of the build, which says so.
-    app = Sphinx(root, None, out, out / "doctrees", "notebooks", config, status=None, warning=StringIO())
-    app.build()
+    # What would be a warning here is one of the build, which says so; deprecations are other packages'.
+    with warnings.catch_warnings(action="ignore"):
+        app = Sphinx(root, None, out, out / "doctrees", "notebooks", config, status=None, warning=StringIO())
+        app.build()
 
 
 def branch(folder: Path, root: Path = ROOT) -> None:
     """All of the branch that Binder and Colab open, with the versions of the lock."""
+    folder.mkdir(parents=True, exist_ok=True)
     for name in LIBRARY:
-        copy = shutil.copytree if (root / name).is_dir() else shutil.copyfile
-        folder.mkdir(parents=True, exist_ok=True)
+        copy = partial(shutil.copytree, ignore=CACHED) if (root / name).is_dir() else shutil.copyfile
         copy(root / name, folder / name)
     make(folder / "book", root)
     (folder / "README.md").write_text(README, "utf-8")

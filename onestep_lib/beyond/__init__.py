@@ -13,4 +13,3 @@ from onestep_lib.beyond.scatter import *
 from onestep_lib.beyond.second_step import *
 from onestep_lib.beyond.shared_rows import *
 from onestep_lib.beyond.training import *
-from onestep_lib.beyond.two_steps import *

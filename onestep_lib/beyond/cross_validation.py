@@ -23,19 +23,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onestep_lib._checks import check_flag, check_instance
 from onestep_lib._threads import one_thread
 from onestep_lib._values import plain
-from onestep_lib.large_step.one_curve import stepped_vocabulary
+from onestep_lib.large_step.one_curve import TOLERANCE
+from onestep_lib.large_step.stepped_model import stepped_model
 from onestep_lib.settings import Setting
 from onestep_lib.spiked_features.losses import solve_spiked
 
 __all__ = [
     "validation_losses",
 ]
-
-# As in `one_step`.
-_TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,26 +54,12 @@ class Validation:
     degrees_of_freedom: float | np.ndarray
 
 
-def validation_losses(
-    setting: Setting, count: int | None = None, finite_d: bool = True, leverage: bool = True
-) -> Validation:
+def validation_losses(setting: Setting) -> Validation:
     """Return what leave-one-out and generalised cross-validation estimate after a step.
 
     Formulas in :mod:`onestep_lib.beyond.cross_validation`.
 
-    Parameters
-    ----------
-    setting, count, finite_d, leverage
-        As in `onestep_lib.large_step.one_curve.one_step`.
-
-    Returns
-    -------
-    Validation
-
-    Raises
-    ------
-    TypeError, ValueError, ConvergenceError
-        As in `onestep_lib.large_step.one_curve.one_step`.
+    The setting is one that `onestep_lib.large_step.one_curve.one_step` covers.
 
     Examples
     --------
@@ -87,19 +70,14 @@ def validation_losses(
     >>> print((found.leave_one_out / one_step(setting).test).round(5))
     [1. 1.]
     >>> print((found.generalised / found.leave_one_out).round(1))  # no estimate of the test loss after a step
-    [1.  2.1]
+    [1.  2.2]
     """
-    check_instance("setting", setting, Setting)
-    finite_d, leverage = check_flag("finite_d", finite_d), check_flag("leverage", leverage)
-    if leverage and not finite_d:
-        raise ValueError("finite_d must be True with leverage=True: the leverage is of order 1/d")
-    d = setting.d if finite_d else None
     values = []
     with one_thread():
         for step in np.atleast_1d(setting.steps):
-            model, near = stepped_vocabulary(setting, float(step), count), None
+            model, near = stepped_model(setting, float(step)), None
             for ridge in np.atleast_1d(setting.ridges):
-                near = solve_spiked(model, setting.phi, setting.psi, ridge, d, leverage, near, _TOLERANCE)
+                near = solve_spiked(model, setting.phi, setting.psi, ridge, setting.d, near, TOLERANCE)
                 kept = float(near.table.grid.weights @ near.point.D)
                 values.append([near.test, near.train / kept**2, 1 - kept])
     return Validation(*(plain(column.reshape(setting.shape)) for column in np.array(values).T))

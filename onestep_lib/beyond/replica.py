@@ -14,7 +14,7 @@ that hold them in place,
    E=(h_0-M\mu_0-S\kappa\mu_1-T\sqrt{\nu/2}\,m_2)^2+\mathrm{Var}(y|\kappa)-2h_1m\mu_1+\mu_1^2Q+\mu_2^2A .
 
 Here :math:`A=|\hat a|^2`, Q is the squared length of :math:`s=\sum_j\hat a_jw_j` across v, and M, S, T, m are
-those of :class:`~onestep_lib.spiked_features.second_moments.SpikedSolution`. X_a, X_s are the responses of
+those of :class:`~onestep_lib.spiked_features.fit.SpikedSolution`. X_a, X_s are the responses of
 A and Q: twice their difference between equal and unequal replicas, divided by phi T. The mean over the
 rows, an N x d matrix W with entries of variance 1/d, leaves two traces of Marchenko and Pastur's law, with
 :math:`\Omega=\lambda+\hat\Omega`,
@@ -41,8 +41,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_instance, check_number, check_positive, check_vector
+from onestep_lib.spiked_features.fit import SpikedSolution
 from onestep_lib.spiked_features.model import SpikedTable
-from onestep_lib.spiked_features.second_moments import SpikedSolution
 
 __all__ = [
     "replica_energy",

@@ -70,10 +70,9 @@ from onestep_lib._threads import one_thread
 from onestep_lib.activations import Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.quadrature import gauss_legendre
+from onestep_lib.spiked_features.fit import SpikedSolution, least_squares
 from onestep_lib.spiked_features.losses import solve_spiked
-from onestep_lib.spiked_features.mean_part import WEAK, least_squares
 from onestep_lib.spiked_features.model import SpikedModel, SpikedTable
-from onestep_lib.spiked_features.second_moments import SpikedSolution
 
 __all__ = [
     "loss_scatter",
@@ -141,6 +140,7 @@ def loss_scatter(model: SpikedModel, n: int, d: int, N: int, ridge: float) -> Lo
     >>> print((small.samples / large.samples).round())  # variances fall like 1/d
     [4. 4. 4.]
     """
+    n, d, N = int(n), int(d), int(N)  # squares of narrow integers overflow
     problem = _problem(model, n, d, N, ridge)
     # Train, test and objective as combinations of minima with sources.
     low, high = 1 - _SOURCE, 1 + _SOURCE
@@ -247,10 +247,7 @@ class Problem:
         mass = a * weights * (D + source)
         J = np.linalg.inv(np.eye(G) + c[:, None] * Lambda)
         penalty = np.diag(np.concatenate([1 / (self.d * c), 1 / c, 1 / c]))
-        power = self.fractions @ (means.mu0**2 + means.mu1**2 + means.mu2_sq)
-        weak = WEAK * np.sqrt(mass @ power)
-        nothing = np.zeros(3 * G)
-        x, _ = least_squares(self.table.columns, labels.h0, mass, penalty, nothing, weak)
+        x = least_squares(self.table, mass, penalty, np.zeros(3 * G))
         force = means.mu1 @ (mass * labels.h1)
         M, ST = x[:G], x[G:].reshape(2, G)
         return Fit(c, Lambda, D, J, x @ self.table.columns, M, ST, J @ (c * force), J.T @ force)

@@ -36,7 +36,7 @@ makes :math:`\omega` depend on higher powers of y, and to lowest order in s
 .. math:: m\approx\frac{s^2\phi^2}2\,\mathbb E[\zeta^3He_k(\zeta)]\;\mathbb E[\sigma'''\sigma'^2]\;
           \mathbb E[y^3\langle\beta_*,x\rangle]
 
-for an odd activation (k = 1, 3). Derived, not proved; measured in ``tests/small_step/test_second_step.py``.
+for an odd activation (k = 1, 3). Derived, not proved; measured in ``tests/beyond/test_second_step.py``.
 That reuse of a batch reaches directions which one pass does not is due to Dandi et al., arXiv 2402.03220.
 
 At finite n the inner product with the target fluctuates. On a fresh batch with :math:`c_{*,1}=0`, m = 0 and
@@ -62,7 +62,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 
-from onestep_lib._checks import check_choice, check_count, check_instance, shown
+from onestep_lib._checks import check_choice, check_count, shown
 from onestep_lib.activations import Activation, Target
 from onestep_lib.hermite import hermite
 from onestep_lib.initialisation import Vocabulary
@@ -91,13 +91,14 @@ class SecondGradient:
     Parameters
     ----------
     target : float
-        <h_k, beta_*>.
+        :math:`\langle h_k,\beta_*\rangle`.
     direction : float
         <h_k, b>, b the direction of the first gradient.
     power : float
         \|h_k\|^2.
     scatter : float
-        n times the variance of <h_k, beta_*> over draws where m = 0; elsewhere its order of magnitude.
+        n times the variance of :math:`\langle h_k,\beta_*\rangle` over draws where m = 0; elsewhere its order
+        of magnitude.
     """
 
     target: float
@@ -107,7 +108,7 @@ class SecondGradient:
 
     @property
     def overlap(self) -> float:
-        """The squared cosine of h_k and beta_*; 0 where h_k vanishes."""
+        r"""The squared cosine of h_k and :math:`\beta_*`; 0 where h_k vanishes."""
         return self.target**2 / self.power if self.power > 0 else 0.0
 
     def chance(self, samples: int) -> float:
@@ -119,7 +120,6 @@ class SecondGradient:
         >>> print(f"{SecondGradient(target=0.0, direction=0.0, power=0.5, scatter=7.0).chance(1400):.3f}")
         0.010
         """
-        samples = check_count("samples", samples)
         return self.scatter / (samples * self.power) if self.power > 0 else 0.0
 
 
@@ -160,8 +160,9 @@ def second_gradient(setting: Setting, order: int = 1, batch: str = "same") -> Se
     """
     order = check_count("order", order)
     batch = check_choice("batch", batch, BATCHES)
-    target, power = _checked(setting)
-    sigma, phi = setting.activation, setting.phi_0
+    target = _checked(setting)
+    gradient = gradient_of(setting)
+    sigma, phi, power = setting.activation, gradient.phi, gradient.labels.square
     spread = np.sqrt(phi * power)
     points, weights = _grid(_OUTER if setting.noise else (*_OUTER[:2], 1))
     zeta, normal, noise = points
@@ -169,7 +170,7 @@ def second_gradient(setting: Setting, order: int = 1, batch: str = "same") -> Se
     t = target.linear * zeta + spread * normal
     memory = phi if batch == "same" else 0.0
     s = float(setting.steps) / np.sqrt(setting.N)
-    private = np.sqrt(phi * sigma.slope_variance * power)
+    private = np.sqrt(gradient.spread)
     output, slope = _averages(sigma, t, y, memory, s, private, order)
     omega = (y - output) * slope
     along, own, square = weights @ (omega * zeta), weights @ (omega * y), weights @ omega**2
@@ -190,9 +191,8 @@ def _variance(values: np.ndarray, weights: np.ndarray) -> float:
     return float(weights @ values**2 - (weights @ values) ** 2)
 
 
-def _checked(setting: Setting) -> tuple[Target, float]:
-    """The target and E y^2, if the theory covers the setting."""
-    check_instance("setting", setting, Setting)
+def _checked(setting: Setting) -> Target:
+    """The target, if the theory covers the setting."""
     setting.require_theory(stepped=True)
     setting.require_independent_rows()
     if isinstance(setting.readout, Vocabulary):
@@ -208,10 +208,9 @@ def _checked(setting: Setting) -> tuple[Target, float]:
         raise ValueError(f"readout must be 'gaussian' for a second gradient, got {setting.readout!r}")
     if setting.activation.kinks:
         raise ValueError(f"activation must have no kinks here, got {setting.activation.name!r}")
-    power = gradient_of(setting).labels.square
-    if power == 0:
+    if gradient_of(setting).labels.square == 0:
         raise ValueError("target and noise must not both be 0: the gradient would vanish")
-    return target, power
+    return target
 
 
 def _spaced(count: int, reach: float = _REACH) -> tuple[np.ndarray, np.ndarray]:

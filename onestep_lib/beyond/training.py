@@ -76,7 +76,7 @@ def training_loss(
     ----------
     network : Network
     start : ndarray, shape (N, d)
-        W_0.
+        :math:`W_0`.
     X : ndarray, shape (n, d)
     y : ndarray, shape (n,)
     ridge, decay : float
@@ -129,7 +129,7 @@ def train_to_convergence(
     Parameters
     ----------
     network : Network
-        Where the first layer starts, W_0; its readout is replaced by the ridge fit on W_0.
+        Where the first layer starts, :math:`W_0`; its readout is replaced by the ridge fit on :math:`W_0`.
     X : ndarray, shape (n, d)
     y : ndarray, shape (n,)
     ridge : float

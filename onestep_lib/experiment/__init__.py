@@ -8,7 +8,6 @@ from onestep_lib.experiment.feature_maps import *
 from onestep_lib.experiment.inputs import *
 from onestep_lib.experiment.measured import *
 from onestep_lib.experiment.network import *
-from onestep_lib.experiment.portraits import *
 from onestep_lib.experiment.profiles import *
 from onestep_lib.experiment.ridge import *
 from onestep_lib.experiment.simulation import *

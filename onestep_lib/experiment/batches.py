@@ -1,7 +1,8 @@
 r"""Inputs, target directions and labelled batches.
 
-A batch is n rows x_i with labels y_i = sigma_*(<beta_*, x_i>) + noise eps_i, in the conventions of
-:mod:`onestep_lib.settings`; the input distributions are those of :mod:`onestep_lib.experiment.inputs`.
+A batch is n rows x_i with labels :math:`y_i=\sigma_*(\langle\beta_*,x_i\rangle)` + noise eps_i, in the
+conventions of :mod:`onestep_lib.settings`; the input distributions are those of
+:mod:`onestep_lib.experiment.inputs`.
 
 Functions
 ---------
@@ -29,7 +30,7 @@ __all__ = [
 
 
 def sample_direction(d: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw a target direction beta_* uniformly on the unit sphere, shape (d,).
+    r"""Draw a target direction :math:`\beta_*` uniformly on the unit sphere, shape (d,).
 
     Examples
     --------
@@ -89,7 +90,7 @@ def sample_inputs(setting: Setting, count: int, rng: np.random.Generator) -> np.
 def sample_batch(
     setting: Setting, count: int, direction: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw a labelled batch for given directions of the target.
+    r"""Draw a labelled batch for given directions of the target.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def sample_batch(
     count : int
         Number of samples.
     direction : ndarray, shape (d,) or (d, 2)
-        The unit vector beta_*, or the two of a target of two directions.
+        The unit vector :math:`\beta_*`, or the two of a target of two directions.
     rng : numpy.random.Generator
 
     Returns

@@ -15,8 +15,8 @@ The proof of the staircase exchanges the features three times, and each exchange
 .. math:: \sigma(XW_1^\top)\;\to\;\sigma\big(X(W_0+\eta c_1ab^\top)^\top\big)\;\to\;F_l\text{ on }
           F_0=\sigma(XW_0^\top)\;\to\;F_l\text{ on }F_0=c_1XW_0^\top+c_{>1}Z
 
-(Moniri et al., arXiv 2310.07891, on universality). The first costs the widening q of the rows where
-l >= 2 and c_2 != 0, and the last the lengths of Gaussian rows where c_2 != 0: both change the constant
+(Moniri et al., arXiv 2310.07891, on universality). The first costs the widening q of the rows where l >= 2
+and :math:`c_2\ne0`, and the last the lengths of Gaussian rows where :math:`c_2\ne0`: both change the constant
 part that the second spike competes with (:mod:`onestep_lib.small_step.stairs`). Those lengths stay with
 ``base=conditional_gaussian_features``.
 
@@ -281,7 +281,7 @@ def spike_terms(
 
 
 def _initial(network: Network, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """F_0 as the network has it."""
+    """:math:`F_0` as the network has it."""
     return feature_matrix(network.weights, X, network.activation)
 
 
@@ -302,8 +302,8 @@ def _spiked(
 def spike_features(level: int, widened: bool = False, base: FeatureMap | None = None) -> FeatureMap:
     r"""Return the feature map of F_l for ``simulate(..., features=spike_features(l))``.
 
-    Before a step F_l is F_0. With ``base=gaussian_equivalent_features`` F_0 is a Gaussian matrix,
-    :math:`c_0+c_1XW_0^\top+c_{>1}Z`.
+    Before a step F_l is :math:`F_0`. With ``base=gaussian_equivalent_features`` :math:`F_0` is a Gaussian
+    matrix, :math:`c_0+c_1XW_0^\top+c_{>1}Z`.
 
     Parameters
     ----------
@@ -312,7 +312,8 @@ def spike_features(level: int, widened: bool = False, base: FeatureMap | None = 
     widened : bool
         Use the spikes of the exact step, with the widening q measured on the rows of the draw.
     base : callable, optional
-        The feature map of F_0, called with the network before its step; by default the network's features.
+        The feature map of :math:`F_0`, called with the network before its step; by default the network's
+        features.
 
     Examples
     --------
@@ -360,10 +361,10 @@ def _infinitely_spiked(
 def infinite_spike_features(level: int, widened: bool = False) -> FeatureMap:
     r"""Return the feature map of the limit of infinite spikes, for ``simulate``.
 
-    The columns :math:`\kappa^{\circ k}`, k = 1, ..., l, become free of penalty, and F_0 loses its part
-    along :math:`a^{\circ k}`: the exact limit of ridge regression on F_l as every spike grows. Powers with
-    c_k = 0 have no spike. The step size does not matter, but must be positive; the readout is Gaussian, since
-    the powers of signs share one vector.
+    The columns :math:`\kappa^{\circ k}`, k = 1, ..., l, become free of penalty, and :math:`F_0` loses its
+    part along :math:`a^{\circ k}`: the exact limit of ridge regression on F_l as every spike grows. Powers
+    with :math:`c_k=0` have no spike. The step size does not matter, but must be positive; the readout is
+    Gaussian, since the powers of signs share one vector.
 
     Parameters
     ----------

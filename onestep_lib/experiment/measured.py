@@ -89,12 +89,12 @@ def rank_one_error(gradient: np.ndarray, network: Network, direction: np.ndarray
 
 
 def measured_spike(direction: np.ndarray, target_direction: np.ndarray) -> Spike:
-    """Return |b|^2 and the alignment of one draw of b (shape (d,)) with beta_* (shape (d,)).
+    r"""Return :math:`|b|^2` and the alignment of one draw of b with :math:`\beta_*`, both of shape (d,).
 
     Raises
     ------
     ValueError
-        If a shape does not fit, b is 0, or beta_* is not a unit vector.
+        If a shape does not fit, b is 0, or :math:`\beta_*` is not a unit vector.
 
     Examples
     --------
@@ -112,18 +112,18 @@ def measured_spike(direction: np.ndarray, target_direction: np.ndarray) -> Spike
 
 
 def measured_weight_spectrum(network: SteppedNetwork, target_direction: np.ndarray) -> WeightSpectrum:
-    """Return the quantities of `onestep_lib.small_step.weights.weight_spectrum` of one draw.
+    r"""Return the quantities of `onestep_lib.small_step.weights.weight_spectrum` of one draw.
 
     Parameters
     ----------
     network : SteppedNetwork
     target_direction : ndarray, shape (d,)
-        beta_*, a unit vector.
+        :math:`\beta_*`, a unit vector.
 
     Raises
     ------
     TypeError, ValueError
-        If the network took no step, beta_* does not fit, or the readout or the direction b is 0.
+        If the network took no step, :math:`\beta_*` does not fit, or the readout or the direction b is 0.
 
     Examples
     --------
@@ -301,10 +301,10 @@ def spike_error(network: SteppedNetwork, X: np.ndarray, level: int, widened: boo
 
 
 def measured_spike_constant(network: SteppedNetwork, X: np.ndarray, widened: bool = False) -> float:
-    r"""Return the coefficient of :math:`\mathbf 1(a\circ a)^\top` in F - F_2: a projection.
+    r"""Return the coefficient of :math:`\mathbf 1(a\circ a)^\top` in F - :math:`F_2`: a projection.
 
     :math:`\mathbf 1^\top(F-F_2)(a\circ a)\,/\,(n|a\circ a|^2)` for fresh inputs. Times
-    :math:`|a\circ a|` it is the size of that part of F - F_2 over :math:`\sqrt n`.
+    :math:`|a\circ a|` it is the size of that part of F - :math:`F_2` over :math:`\sqrt n`.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onestep_lib._checks import check_generator, check_instance, check_matrix, check_vector
+from onestep_lib._checks import check_generator
 from onestep_lib.activations import Activation
 from onestep_lib.initialisation import GivenRows, Vocabulary
 from onestep_lib.settings import Setting
@@ -40,13 +40,6 @@ class Network:
     readout: np.ndarray
     activation: Activation
 
-    def __post_init__(self) -> None:
-        weights = check_matrix("weights", self.weights)
-        readout = check_vector("readout", self.readout, weights.shape[0])
-        check_instance("activation", self.activation, Activation)
-        object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "readout", readout)
-
 
 def feature_matrix(weights: np.ndarray, X: np.ndarray, sigma: Activation) -> np.ndarray:
     r"""Return :math:`F=\sigma(XW^\top)`, shape (n, N); no factor :math:`1/\sqrt N`.
@@ -60,9 +53,6 @@ def feature_matrix(weights: np.ndarray, X: np.ndarray, sigma: Activation) -> np.
     [[1. 2.]
      [3. 4.]]
     """
-    check_instance("sigma", sigma, Activation)
-    weights = check_matrix("weights", weights)
-    X = check_matrix("X", X, weights.shape[1])
     return sigma(X @ weights.T)
 
 
@@ -79,7 +69,6 @@ def initial_network(setting: Setting, rng: np.random.Generator) -> Network:
     >>> print(np.sum(network.weights**2, axis=1)[:3].round(3), f"{np.sum(network.readout**2):.3f}")
     [1. 1. 1.] 1.000
     """
-    check_instance("setting", setting, Setting)
     check_generator(rng)
     rows = setting.rows
     weights = rows.weights if isinstance(rows, GivenRows) else _drawn_rows(setting, rng)

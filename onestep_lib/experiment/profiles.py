@@ -35,7 +35,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    r"""Means of the learned function in bins of z = <beta_*, x>, or of the plane of two directions.
+    r"""Means of the learned function in bins of :math:`\langle\beta_*,x\rangle`, or of a plane.
 
     Parameters
     ----------

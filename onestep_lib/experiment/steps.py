@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,8 +29,6 @@ from onestep_lib._checks import (
     check_choice,
     check_instance,
     check_matrix,
-    check_nonnegative,
-    check_number,
     check_path,
     check_same_length,
     check_vector,
@@ -52,7 +51,7 @@ class SteppedNetwork(Network):
     Parameters
     ----------
     weights, readout, activation
-        As in `onestep_lib.experiment.network.Network`; the weights are W_1.
+        As in `onestep_lib.experiment.network.Network`; the weights are :math:`W_1`.
     initial : Network
         The network before the step.
     direction : ndarray, shape (d,)
@@ -64,13 +63,6 @@ class SteppedNetwork(Network):
     initial: Network
     direction: np.ndarray
     step: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_instance("initial", self.initial, Network)
-        direction = check_vector("direction", self.direction, self.weights.shape[1])
-        object.__setattr__(self, "direction", direction)
-        object.__setattr__(self, "step", check_number("step", self.step, check_nonnegative))
 
 
 def gradient_direction(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
@@ -88,8 +80,7 @@ def gradient_direction(network: Network, X: np.ndarray, y: np.ndarray, output: s
     >>> print(gradient_direction(network, X=np.eye(2), y=np.array([1.0, 2.0])))
     [0.5 1. ]
     """
-    X = check_matrix("X", X)
-    return X.T @ residual(network, X, y, output) / X.shape[0]
+    return X.T @ residual(network, X, y, output) / y.size
 
 
 def take_steps(
@@ -123,10 +114,17 @@ def take_steps(
     0.0 [[1.0, 0.0], [0.0, 1.0]]
     2.0 [[2.0, 2.0], [-1.0, -1.0]]
     """
+    check_instance("network", network, Network)
+    check_choice("output", output, OUTPUTS)
+    X = check_matrix("X", X, network.weights.shape[1])
+    y = check_vector("y", y)
+    check_same_length("y", y, "X", X)
+    sizes = np.atleast_1d(check_path("steps", steps))
     gradient = first_layer_gradient(network, X, y, output)
     direction = gradient_direction(network, X, y, output)
-    for step in np.atleast_1d(check_path("steps", steps)):
-        weights = network.weights + step * gradient
+    for step in sizes:
+        weights = step * gradient
+        weights += network.weights
         yield SteppedNetwork(weights, network.readout, network.activation, network, direction, float(step))
 
 
@@ -173,13 +171,7 @@ def first_layer_gradient(
     [[ 0.5  1. ]
      [-0.5 -1. ]]
     """
-    check_instance("network", network, Network)
-    check_choice("output", output, OUTPUTS)
-    slope = network.activation.require_slope()
-    X = check_matrix("X", X, network.weights.shape[1])
-    y = check_vector("y", y)
-    check_same_length("y", y, "X", X)
-    total = np.zeros_like(network.weights)
+    slope, parts = network.activation.require_slope(), []
     block = max(1, min(_BLOCK, _BLOCK_VALUES // network.readout.size))
     for start in range(0, y.size, block):
         rows = slice(start, start + block)
@@ -190,8 +182,10 @@ def first_layer_gradient(
         # Row j is (a_j/n) sum_i r_i sigma'(w_j.x_i) x_i: one product after scaling the slopes by r.
         slopes = slope(preactivations)
         slopes *= r[:, None] / y.size
-        total += slopes.T @ X[rows]
-    return network.readout[:, None] * total
+        parts.append(slopes.T @ X[rows])
+    total = reduce(np.add, parts)
+    total *= network.readout[:, None]
+    return total
 
 
 def residual(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
@@ -210,14 +204,11 @@ def residual(network: Network, X: np.ndarray, y: np.ndarray, output: str = "cent
     >>> print(residual(network, X, y), residual(network, X, y, output="raw"))
     [1. 2.] [0. 3.]
     """
-    check_instance("network", network, Network)
-    check_choice("output", output, OUTPUTS)
-    X = check_matrix("X", X, network.weights.shape[1])
-    y = check_vector("y", y, X.shape[0])
     return y if output == "centred" else y - _initial_output(network, X @ network.weights.T, output)
 
 
 def _initial_output(network: Network, preactivations: np.ndarray, output: str) -> np.ndarray:
+    check_choice("output", output, OUTPUTS)
     raw = network.activation(preactivations) @ network.readout
     return raw if output == "raw" else raw / np.sqrt(network.readout.size)
 
@@ -239,7 +230,7 @@ def gradient_step(
     [[ 2.  2.]
      [-1. -1.]]
     """
-    return next(take_steps(network, X, y, check_number("step", step, check_nonnegative), output))
+    return next(take_steps(network, X, y, step, output))
 
 
 def scheduled_steps(

@@ -47,7 +47,7 @@ import json
 import os
 import tomllib
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import cache
 from importlib import resources
@@ -57,12 +57,11 @@ from typing import Any
 
 import numpy as np
 
-from onestep_lib._checks import check_choice, check_count, check_vector, shown
+from onestep_lib._checks import check_choice, check_count, check_instance, check_vector, shown
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.experiment.cost import flops, peak_bytes, seconds
 from onestep_lib.experiment.simulation import one_repeat
-from onestep_lib.large_step.giant import giant_step
-from onestep_lib.large_step.one_curve import nearest_setting, one_step
+from onestep_lib.large_step.one_curve import giant_step, nearest_setting, one_step
 from onestep_lib.no_step.gaussian_equivalence import random_features
 from onestep_lib.repeats import mean_and_error
 from onestep_lib.settings import LOSSES, Losses, Setting
@@ -86,13 +85,13 @@ Task = tuple[dict[str, Any], int | str]
 
 
 def run_sweep(
-    spec: str | Path | Mapping[str, Any], folder: str | Path | None = None, jobs: int | None = None
+    spec: str | Path | dict[str, Any], folder: str | Path | None = None, jobs: int | None = None
 ) -> dict[str, np.ndarray]:
     """Simulate a spec: a table of the losses, theory beside simulation.
 
     Parameters
     ----------
-    spec : str, Path or mapping
+    spec : str, Path or dict
         A TOML file, or a dict of the same form (see the module).
     folder : str or Path, optional
         Where finished tasks are kept, so that a killed sweep goes on where it stopped. None: nowhere.
@@ -123,10 +122,9 @@ def run_sweep(
     path = None if folder is None else Path(folder) / "tasks.jsonl"
     done = {} if path is None else _kept(path, version, set(tasks))
     todo = [(label, *task) for label, task in tasks.items() if label not in done]
-    work = [0.0 if isinstance(which, str) else flops(setting_of(point)) for _, point, which in todo]
-    sizes = dict(zip((label for label, *_ in todo), work, strict=True))
+    work = {one: isinstance(which, int) * flops(setting_of(point)) for one, point, which in todo}
     tasks_left = [delayed(_compute)(*task, version) for task in todo]
-    bar = tqdm(total=sum(work), desc="sweep", unit="flop", unit_scale=True, disable=folder is None)
+    bar = tqdm(total=sum(work.values()), desc="sweep", unit="flop", unit_scale=True, disable=folder is None)
     with bar, closing(Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks_left)) as results:
         for label, losses in results:
             if isinstance(losses, str):
@@ -135,18 +133,18 @@ def run_sweep(
             done[label] = losses
             if path is not None:
                 _append(path, {"task": label, "version": version, "losses": losses})
-            bar.update(sizes[label])
+            bar.update(work[label])
     rows = _rows(spec, done)
     keys = dict.fromkeys(key for row in rows for key in row)
     return {key: _array([row.get(key) for row in rows]) for key in keys}
 
 
-def spec_settings(spec: str | Path | Mapping[str, Any]) -> dict[str, Setting]:
+def spec_settings(spec: str | Path | dict[str, Any]) -> dict[str, Setting]:
     """Return the settings of a spec, by the names of its points.
 
     Parameters
     ----------
-    spec : str, Path or mapping
+    spec : str, Path or dict
         As `run_sweep` takes it; or the name of a table that comes with the library.
 
     Examples
@@ -182,38 +180,35 @@ def _stored(name: str, kind: str) -> Path:
     return folder / f"{name}.{kind}"
 
 
-def _read(spec: str | Path | Mapping[str, Any]) -> dict[str, Any]:
-    """The spec as a dict whose keys are known and whose points are settings."""
-    where = ""
-    if not isinstance(spec, Mapping):
+def _read(spec: str | Path | dict[str, Any]) -> dict[str, Any]:
+    """The spec with its defaults, whose keys are known and whose points are settings."""
+    if not isinstance(spec, dict):
         path = Path(spec) if Path(spec).suffix == ".toml" else _stored(str(spec), "toml")
-        where = f"{path}: "
         try:
-            spec = tomllib.loads(path.read_text("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{where}{error}") from None
-    try:
-        return _checked(dict(spec))
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{where}{error}") from None
-
-
-def _checked(spec: dict[str, Any]) -> dict[str, Any]:
-    _known("", spec, _KEYS)
+            return _read(tomllib.loads(path.read_text("utf-8")))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}: {error}") from None
+    spec = {
+        "setting": {},
+        "grid": {},
+        "case": {},
+        "theory": "one_step",
+        "repeats": None,
+        "seed": None,
+        **spec,
+    }
     for key in ("setting", "grid", "case"):
-        spec[key] = spec.get(key, {})
-        if not isinstance(spec[key], Mapping):
-            raise TypeError(f"{key} must be a table, got {shown(spec[key])}")
-    for name, case in spec["case"].items():
-        if not isinstance(case, Mapping):
-            raise TypeError(f"case.{name} must be a table, got {shown(case)}")
-        _known(f"case.{name}.", case, _FIELDS)
-    _known("setting.", spec["setting"], _FIELDS[:-2])
-    _known("grid.", spec["grid"], _FIELDS[:-2])
+        check_instance(key, spec[key], dict)
+    cases = {f"case.{name}.": case for name, case in spec["case"].items()}
+    for where, table in {"": spec, "setting.": spec["setting"], "grid.": spec["grid"], **cases}.items():
+        check_instance(where, table, dict)
+        if unknown := set(table) - set(_FIELDS if where else _KEYS):
+            known = ", ".join(_FIELDS if where else _KEYS)
+            raise ValueError(f"{where}{min(unknown)} is not known here; what is: {known}")
     for key, values in spec["grid"].items():
         if not isinstance(values, list | tuple) or not values:
             raise TypeError(f"grid.{key} must be a list of values, got {shown(values)}")
-    check_choice("theory", spec.setdefault("theory", "one_step"), (*THEORIES, "none"))
+    check_choice("theory", spec["theory"], (*THEORIES, "none"))
     for name, point in points_of(spec).items():
         try:
             check_count("repeats", point["repeats"], minimum=2)
@@ -225,29 +220,18 @@ def _checked(spec: dict[str, Any]) -> dict[str, Any]:
     return spec
 
 
-def _known(where: str, given: Mapping[str, Any], keys: tuple[str, ...]) -> None:
-    for key in given:
-        if key not in keys:
-            raise ValueError(f"{where}{key} is not known here; what is: {', '.join(keys)}")
-
-
 def points_of(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The arguments of every point by its name, with ``repeats`` and the ``seed`` of its streams, a list."""
     points = {}
-    for name, case in (spec["case"] or {"": {}}).items():
-        for values in product(*spec["grid"].values()):
-            chosen = dict(zip(spec["grid"], values, strict=True))
-            texts = [f"{key} = {value}" for key, value in chosen.items()]
-            fields = {**spec["setting"], **case, **chosen}
-            repeats = fields.pop("repeats", spec.get("repeats"))
-            own = fields.pop("seed", None)
+    for (name, case), values in product((spec["case"] or {"": {}}).items(), product(*spec["grid"].values())):
+        chosen = dict(zip(spec["grid"], values, strict=True))
+        fields = {"repeats": spec["repeats"], **spec["setting"], **case, **chosen}
+        repeats, seed = fields.pop("repeats"), [fields.pop("seed", None)]
+        if seed == [None]:
             words = hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).digest()
-            seed = (
-                [own] if own is not None else [spec.get("seed"), *np.frombuffer(words[:16], "<u4").tolist()]
-            )
-            points[", ".join([name] * bool(name) + texts) or "all"] = {
-                **fields, "repeats": repeats, "seed": seed,
-            }  # fmt: skip
+            seed = [spec["seed"], *np.frombuffer(words[:16], "<u4").tolist()]
+        texts = [name] * bool(name) + [f"{key} = {value}" for key, value in chosen.items()]
+        points[", ".join(texts) or "all"] = {**fields, "repeats": repeats, "seed": seed}
     return points
 
 
@@ -402,12 +386,15 @@ def write_table(spec: str | Path, folder: str | Path, jobs: int | None = None) -
     lines = ",\n".join(
         f" {json.dumps(key)}: {json.dumps(values.tolist())}" for key, values in columns.items()
     )
-    draft.write_text(f'{head}, "columns": {{\n{lines}\n}}}}\n', "utf-8")
-    os.replace(draft, path)
+    try:
+        draft.write_text(f'{head}, "columns": {{\n{lines}\n}}}}\n', "utf-8")
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
     return path
 
 
-def sweep_cost(spec: str | Path | Mapping[str, Any]) -> dict[str, float]:
+def sweep_cost(spec: str | Path | dict[str, Any]) -> dict[str, float]:
     """Return tasks, flops, bytes a worker and CPU seconds in all: a model measured on this machine.
 
     The theories are left out: they take seconds.

@@ -1,7 +1,7 @@
 r"""A trial: an experiment as the lab takes it, every field a word or a number, with one quantity varied.
 
 Its state is one line of text, ``activation=tanh; n=400; step=2; vary=step``, that can be copied and shared.
-Steps are in units of :math:`\sqrt N`. A trial knows its `Setting`s, what they cost, and the lines of Python
+Steps are in units of :math:`\sqrt N`. A trial knows its settings, what they cost, and the lines of Python
 that give the same numbers.
 """
 

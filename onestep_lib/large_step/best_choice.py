@@ -25,7 +25,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from onestep_lib._checks import check_callable, check_instance
 from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.large_step.one_curve import one_step
@@ -123,10 +122,8 @@ def best_step(setting: Setting, theory: Theory = one_step) -> Best:
     >>> print(f"{best.value:.0f} {best.losses.test:.3f}")
     31 0.229
     >>> one_step(setting.replace(step=[0, 15, 60])).test.round(3)
-    array([0.33 , 0.236, 0.234])
+    array([0.33 , 0.235, 0.234])
     """
-    check_instance("setting", setting, Setting)
-    check_callable("theory", theory, "a function from a Setting to Losses")
     grid = np.append(0.0, _STEPS * np.sqrt(setting.N))
 
     def at(ridge: float) -> Callable[[np.ndarray], Losses]:
@@ -166,10 +163,8 @@ def best_stepped_ridge(setting: Setting, theory: Theory = one_step) -> Best:
     >>> from onestep_lib.large_step.best_choice import best_stepped_ridge
     >>> best = best_stepped_ridge(Setting(n=400, d=200, N=300, noise=0.5, step=[0, 10]))
     >>> print(best.value.round(2), best.losses.test.round(3))
-    [0.06 0.17] [0.615 0.463]
+    [0.06 0.17] [0.616 0.462]
     """
-    check_instance("setting", setting, Setting)
-    check_callable("theory", theory, "a function from a Setting to Losses")
     sigma = setting.activation
     grid = _RIDGES * (sigma.c1**2 + sigma.nonlinear_power) * (1 + setting.N / setting.n)
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from onestep_lib._checks import check_instance, check_nonnegative, check_number
 from onestep_lib.activations import Target
 from onestep_lib.quadrature import gaussian_quadrature
 
 
 @dataclass(frozen=True, eq=False)
 class LabelLaw:
-    """The joint law of the label y and the projection zeta = <beta_*, x>, in panels of y.
+    r"""The joint law of the label y and the projection zeta = :math:`\langle\beta_*,x\rangle`, in panels of
+    y.
 
     Parameters
     ----------
@@ -61,8 +61,6 @@ def label_law(target: Target, noise: float) -> LabelLaw:
     >>> print(f"E y^2 = {law.masses[0] @ middle**2:.3f}, E y zeta = {law.masses[1] @ middle:.3f}")
     E y^2 = 1.250, E y zeta = 1.000
     """
-    check_instance("target", target, Target)
-    noise = check_number("noise", noise, check_nonnegative)
     limit = _zeta_range(target)
     kinks = [kink for kink in target.kinks if abs(kink) < limit]
     panels = 2 * int(np.ceil(limit / _SPACING - 1e-9))

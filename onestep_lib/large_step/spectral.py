@@ -11,8 +11,8 @@ since :math:`\sigma'(\xi)=c_1+c'_2\xi+\dots`, :math:`c'_2=2c_2`: every row takes
 *spectral method*, whose matrix :math:`\hat H` has an eigenvalue along :math:`\beta_*` outside its bulk. Here
 n and :math:`\phi=d/n` are the gradient's batch (:math:`n_0`, :math:`\phi_0`).
 
-**When H-hat knows the direction** (Lu and Li, arXiv 1702.06435; Mondelli and Montanari, arXiv 1708.05932). At
-:math:`s=-m/\alpha`, m the trace of the resolvent, its bulk ends where
+**When** :math:`\hat H` **knows the direction** (Lu and Li, arXiv 1702.06435; Mondelli and Montanari, arXiv
+1708.05932). At :math:`s=-m/\alpha`, m the trace of the resolvent, its bulk ends where
 :math:`\mathbb E[(ys/(1-ys))^2]=1/\alpha`, and an eigenvalue stands beyond while
 :math:`\mathbb E[(\zeta^2-1)\,ys/(1-ys)]>\mathbb E[(ys/(1-ys))^2]`. Equality is the threshold in
 :math:`\alpha=n/d`.
@@ -62,9 +62,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq, fsolve
 
+from onestep_lib._checks import check_instance
 from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
-from onestep_lib.large_step.stepped_model import readout_groups, require_stepped
+from onestep_lib.initialisation import Vocabulary
 from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import gradient_of
@@ -87,19 +88,19 @@ _STEPS = np.geomspace(0.05, 200, 13)
 
 @dataclass(frozen=True, eq=False)
 class EvenOutlier:
-    """The outlier of the weights along an even target; arrays of the shape of the steps.
+    r"""The outlier of the weights along an even target; arrays of the shape of the steps.
 
     Parameters
     ----------
     edge : float or ndarray
         The right end of the bulk of singular values.
     outlier, overlap : float or ndarray
-        The singular value beyond, and the squared overlap of its right vector with beta_*; the edge and 0
-        where there is none.
+        The singular value beyond, and the squared overlap of its right vector with :math:`\beta_*`; the edge
+        and 0 where there is none.
     threshold : float
         The smallest step with an outlier; inf if there is none up to 200 sqrt(N).
     ratio : float
-        The n/d above which H-hat has an eigenvalue along beta_*; inf if it never has.
+        The n/d above which :math:`\hat H` has an eigenvalue along :math:`\beta_*`; inf if it never has.
     """
 
     edge: float | np.ndarray
@@ -142,11 +143,29 @@ def even_outlier(setting: Setting) -> EvenOutlier:
 
 
 def require_even(setting: Setting) -> None:
-    """Raise unless a theory of the stepped network covers the setting and its target is even."""
-    require_stepped(setting)
+    """Raise unless the target is even, and the network one that a theory of the step covers."""
+    check_instance("setting", setting, Setting)
+    setting.require_theory()
+    setting.require_independent_rows()
+    setting.require_small_output()
+    setting.activation.require_slope()
+    if setting.inputs != "gaussian":
+        raise ValueError(f"inputs must be 'gaussian' for the stepped network, got {setting.inputs!r}")
+    if setting.output == "raw":
+        raise ValueError("output must be 'centred' or 'scaled' for the stepped network, got 'raw'")
     target, grid = setting.single_index(), np.linspace(0.05, 6, 120)
     if not np.allclose(target(grid), target(-grid), rtol=1e-10, atol=1e-12):
         raise ValueError(f"target must be even, got {target.name!r}")
+
+
+def readout_nodes(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
+    """Values of z and their shares."""
+    if isinstance(setting.readout, Vocabulary):
+        return np.array(setting.readout.values), np.array(setting.readout.shares)
+    if setting.readout == "signs":
+        return np.array([1.0, -1.0]), np.array([0.5, 0.5])
+    z, weights = gaussian_quadrature()
+    return _clipped(z, weights, setting.N), np.asarray(weights)
 
 
 def _clipped(values: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
@@ -171,15 +190,8 @@ def _label_nodes(setting: Setting) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return _clipped(y, weights, setting.step_samples), square, weights / weights.sum()
 
 
-def _readout_nodes(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
-    if setting.readout != "gaussian":
-        return readout_groups(setting)
-    z, weights = gaussian_quadrature()
-    return _clipped(z, weights, setting.N), np.asarray(weights)
-
-
 def _ratio(y: np.ndarray, square: np.ndarray, weights: np.ndarray) -> float:
-    """The smallest n/d at which H-hat has an eigenvalue along beta_*, on either side of its bulk."""
+    r"""The smallest n/d with an eigenvalue of :math:`\hat H` along :math:`\beta_*`, on either side."""
     ratios = [np.inf]
     for labels in (y, -y):
         top = labels.max()
@@ -216,7 +228,7 @@ class _Bulk:
 
     def __init__(self, setting: Setting, step: float, labels: tuple[np.ndarray, ...]) -> None:
         gradient = gradient_of(setting)
-        z, self.shares = _readout_nodes(setting)
+        z, self.shares = readout_nodes(setting)
         shift, tilt = step / np.sqrt(setting.N) * z, 2 * gradient.activation.c2
         rest = max(gradient.activation.slope_variance - tilt**2, 0.0) * gradient.phi
         self.rows = np.stack([np.ones_like(z), 2 * tilt * shift, (tilt * shift) ** 2, rest * shift**2])

@@ -42,13 +42,13 @@ def best_ridge(
     phi, psi : float
         d/n and d/N, > 0.
     c1_sq : float
-        c_1^2 > 0 of the activation: features without a linear part learn nothing.
+        :math:`c_1^2` > 0 of the activation: features without a linear part learn nothing.
     nonlinear_sq : float
-        c_{>1}^2 >= 0 of the activation.
+        :math:`c_{>1}^2` >= 0 of the activation.
     linear_power : float
-        c_{*,1}^2 > 0: without it the best fit is zero, at an infinite penalty.
+        :math:`c_{*,1}^2` > 0: without it the best fit is zero, at an infinite penalty.
     other_power : float
-        c_{*,>1}^2 plus the noise variance, >= 0.
+        :math:`c_{*,>1}^2` plus the noise variance, >= 0.
 
     Returns
     -------

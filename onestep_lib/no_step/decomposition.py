@@ -119,9 +119,9 @@ def error_parts(
     ridge : array_like
         The penalty lambda > 0, in the normalisation of :mod:`onestep_lib.settings`.
     c1_sq, nonlinear_sq : array_like
-        c_1^2 and c_{>1}^2 of the activation, not both 0.
+        :math:`c_1^2` and :math:`c_{>1}^2` of the activation, not both 0.
     linear_power, other_power : array_like
-        c_{*,1}^2, and c_{*,>1}^2 plus the noise variance.
+        :math:`c_{*,1}^2`, and :math:`c_{*,>1}^2` plus the noise variance.
 
     Returns
     -------

@@ -36,13 +36,13 @@ _REAL = 1e-6
 def stieltjes(z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: float) -> np.ndarray:
     r"""Return :math:`g(z)=\lim\frac1n\operatorname{tr}(FF^\top/n-z)^{-1}`, for Im z > 0.
 
-    With a = c_1^2, b = c_{>1}^2, c = n/d, k = n/N, x a Marchenko-Pastur eigenvalue and mu the complex
-    solution of the scalar equation, the unknown :math:`h=1/\mathbb E[x/(ax+b+\mu)]` is a root of
+    With a = :math:`c_1^2`, b = :math:`c_{>1}^2`, c = n/d, k = n/N, x a Marchenko-Pastur eigenvalue and mu the
+    complex solution of the scalar equation, the unknown :math:`h=1/\mathbb E[x/(ax+b+\mu)]` is a root of
 
     .. math:: P(h)\,\big[(h-a)(h-ca)-bh\big]+z\,h^2(h-ca)=0,\qquad
               P(h)=(\tfrac hk-a)(h-ca)-bh,\qquad g=\frac h{P(h)} ,
 
-    the one with Im g > 0 and Im zg > 0 (:eq:`eq-ge-quartic`). A constant part c_0
+    the one with Im g > 0 and Im zg > 0 (:eq:`eq-ge-quartic`). A constant part :math:`c_0`
     of the activation adds one outlier and does not change the limit.
 
     Parameters
@@ -50,7 +50,7 @@ def stieltjes(z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: 
     z : array_like, complex
         Points with positive imaginary part.
     phi, psi, c1_sq, nonlinear_sq : float
-        d/n, d/N, c_1^2 and c_{>1}^2; the last two not both 0.
+        d/n, d/N, :math:`c_1^2` and :math:`c_{>1}^2`; the last two not both 0.
 
     Returns
     -------

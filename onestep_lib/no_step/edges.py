@@ -1,7 +1,7 @@
 r"""The edges of the spectrum of random features.
 
-Random features are a sample covariance of N columns with population eigenvalues ax + b, a = c_1^2,
-b = c_{>1}^2 and x an eigenvalue of X X^T/d. With c = n/d, k = n/N, and w in place of the penalty,
+Random features are a sample covariance of N columns with population eigenvalues ax + b, a = :math:`c_1^2`,
+b = :math:`c_{>1}^2` and x an eigenvalue of X X^T/d. With c = n/d, k = n/N, and w in place of the penalty,
 
 .. math:: z(w)=(b-aw)\Big[\frac1k-\mathbb E\frac{ax+b}{a(x+w)}\Big],\qquad
           -\frac{1}{a}\frac{dz}{dw}=D(w)=\frac1k-\mathbb E\Big(\frac{ax+b}{a(x+w)}\Big)^2 ,
@@ -208,7 +208,7 @@ def outer_traces(distance: ArrayLike, setting: Setting) -> tuple[np.ndarray, Tra
     -------
     z : ndarray, the shape of distance
     resolvent : Traces
-        m_1, m_2 (negative there), tau and their derivatives in lambda = -z.
+        :math:`m_1`, :math:`m_2` (negative there), tau and their derivatives in lambda = -z.
 
     Examples
     --------

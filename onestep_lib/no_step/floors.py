@@ -91,7 +91,7 @@ def explained_share(weights: np.ndarray, direction: np.ndarray, sigma: Activatio
     weights : ndarray, shape (N, d)
         Rows of norm 1.
     direction : ndarray, shape (d,)
-        The unit vector beta_*.
+        The unit vector :math:`\beta_*`.
     sigma : Activation
     degree : int
         The degree k from 1 to 20.

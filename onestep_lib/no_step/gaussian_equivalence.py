@@ -1,7 +1,7 @@
 r"""Ridge regression on random features: the Gaussian-equivalence formulas.
 
-With a = c_1^2, b = c_{>1}^2 (see :mod:`onestep_lib.activations`), c = n/d, k = n/N and x an eigenvalue of
-X X^T/d, one unknown :math:`\mu\ge0` solves (:eq:`eq-ge-scalar` and :eq:`eq-ge-m1-m2`)
+With a = :math:`c_1^2`, b = :math:`c_{>1}^2` (see :mod:`onestep_lib.activations`), c = n/d, k = n/N and x an
+eigenvalue of X X^T/d, one unknown :math:`\mu\ge0` solves (:eq:`eq-ge-scalar` and :eq:`eq-ge-m1-m2`)
 
 .. math:: \frac\lambda\mu=\frac1k-\mathbb E\Big[\frac{ax+b}{ax+b+\mu}\Big],
 
@@ -10,11 +10,11 @@ and with :math:`R=(FF^\top+\lambda nI)^{-1}`, :math:`q=\lambda/\mu`,
 .. math:: \operatorname{tr}R\to k\,m_1=\mathbb E\Big[\frac1{q(ax+b+\mu)}\Big],\qquad
           \tfrac1d\operatorname{tr}X^\top RX\to k\,m_2=\mathbb E\Big[\frac x{q(ax+b+\mu)}\Big].
 
-The right side falls and the left side rises as 1/mu grows, so there is exactly one root; the equivalent
-pair of equations for m_1, m_2, :eq:`eq-ge-pair` (Adlam and Pennington 2020; Moniri et al., arXiv
-2310.07891), has a second, false root at (0, 0). All averages over x are closed forms of the
-Marchenko-Pastur law (:mod:`onestep_lib.no_step.marchenko_pastur`), and every derivative in lambda is exact.
-The spectrum is in :mod:`onestep_lib.no_step.density`.
+The right side falls and the left side rises as 1/mu grows, so there is exactly one root; the equivalent pair
+of equations for :math:`m_1`, :math:`m_2`, :eq:`eq-ge-pair` (Adlam and Pennington 2020; Moniri et al., arXiv
+2310.07891), has a second, false root at (0, 0). All averages over x are closed forms of the Marchenko-Pastur
+law (:mod:`onestep_lib.no_step.marchenko_pastur`), and every derivative in lambda is exact. The spectrum is in
+:mod:`onestep_lib.no_step.density`.
 
 Functions
 ---------
@@ -143,7 +143,7 @@ def _solve_mu(a: Any, b: Any, c: Any, k: Any, ridge: Any) -> Any:
 def resolvent_traces(
     phi: ArrayLike, psi: ArrayLike, ridge: ArrayLike, c1_sq: ArrayLike, nonlinear_sq: ArrayLike
 ) -> Traces:
-    r"""Return m_1, m_2 (:eq:`eq-ge-m1-m2`), tau (:eq:`eq-ge-tau`) and their derivatives.
+    r"""Return :math:`m_1`, :math:`m_2` (:eq:`eq-ge-m1-m2`), tau (:eq:`eq-ge-tau`) and their derivatives.
 
     Every argument broadcasts.
 
@@ -154,7 +154,7 @@ def resolvent_traces(
     ridge : array_like
         The penalty lambda > 0, in the normalisation of :mod:`onestep_lib.settings`.
     c1_sq, nonlinear_sq : array_like
-        c_1^2 and c_{>1}^2 of the activation, not both 0.
+        :math:`c_1^2` and :math:`c_{>1}^2` of the activation, not both 0.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def _dq(means: MarchenkoPasturMeans, a: Any, b: Any, u: Any, mu: Any, q: Any) ->
 
 
 def _second_order(means: MarchenkoPasturMeans, a: Any, b: Any, dq: Any) -> tuple[Any, Any]:
-    """-(q u)^2 times the lambda-derivatives of k m_1 and k m_2."""
+    """-(q u)^2 times the lambda-derivatives of k :math:`m_1` and k :math:`m_2`."""
     w1 = means.p2 + dq * (a * means.g2 + b * means.p2)
     w2 = means.g2 + dq * (a * means.h2 + b * means.g2)
     return w1, w2
@@ -242,9 +242,9 @@ def ridge_losses(
     ridge : array_like
         The penalty lambda >= 0, in the normalisation of :mod:`onestep_lib.settings`.
     c1_sq, nonlinear_sq : array_like
-        c_1^2 and c_{>1}^2 of the activation; at ridge = 0 the second must be > 0.
+        :math:`c_1^2` and :math:`c_{>1}^2` of the activation; at ridge = 0 the second must be > 0.
     linear_power, other_power : array_like
-        c_{*,1}^2, and c_{*,>1}^2 plus the noise variance.
+        :math:`c_{*,1}^2`, and :math:`c_{*,>1}^2` plus the noise variance.
 
     Returns
     -------
@@ -293,12 +293,12 @@ def random_features(setting: Setting) -> Losses:
 
     Only the linear part of the target is learned; everything else enters as label noise
     (:eq:`eq-ge-label-covariance`; Moniri et al., arXiv 2310.07891, theorem on the equivalence at eta = 0).
-    The activation may have c_0 != 0, which costs nothing in the limit.
+    The activation may have :math:`c_0\ne0`, which costs nothing in the limit.
 
     Raises
     ------
     ValueError
-        If a step is not 0, or the target has a mean (c_{*,0} != 0).
+        If a step is not 0, or the target has a mean (:math:`c_{*,0}\ne0`).
     ConvergenceError
         As in `resolvent_traces`.
 

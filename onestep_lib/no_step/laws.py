@@ -90,7 +90,7 @@ class Law(ABC):
 
 @dataclass(frozen=True, eq=False)
 class WeightLaw(Law):
-    r"""The limiting law of the squared singular values of W_0, the d eigenvalues of :math:`W_0^\top W_0`.
+    r"""The limiting law of the d eigenvalues of :math:`W_0^\top W_0`.
 
     Marchenko and Pastur's: N/d times that of :math:`X^\top X/N`, X with N rows. A step leaves this bulk as it
     is and adds one outlier, the square of `onestep_lib.small_step.weights.weight_spectrum`'s.
@@ -132,7 +132,7 @@ class FeatureLaw(Law):
     Parameters
     ----------
     phi, psi, c1_sq, nonlinear_sq : float
-        d/n, d/N, c_1^2 and c_{>1}^2.
+        d/n, d/N, :math:`c_1^2` and :math:`c_{>1}^2`.
     """
 
     phi: float

@@ -6,8 +6,6 @@ Each module is the formula page of one idea; every public name is imported from 
 
 from onestep_lib.small_step.gradient import *
 from onestep_lib.small_step.outliers import *
-from onestep_lib.small_step.spiked_noise import *
 from onestep_lib.small_step.spikes import *
 from onestep_lib.small_step.stairs import *
 from onestep_lib.small_step.weights import *
-from onestep_lib.small_step.whole_spikes import *

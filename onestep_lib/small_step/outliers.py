@@ -25,9 +25,8 @@ from onestep_lib._checks import check_flag, check_instance, shown
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.edges import outer_traces
 from onestep_lib.settings import Setting
-from onestep_lib.small_step.gradient import Spike
-from onestep_lib.small_step.spikes import sample_side, spike_matrix
-from onestep_lib.small_step.whole_spikes import whole_spike_matrix
+from onestep_lib.small_step.gradient import Spike, exact_spike, gradient_spike
+from onestep_lib.small_step.spikes import require_spikes, sample_side, spike_matrix, whole_spike_matrix
 
 __all__ = [
     "feature_outliers",
@@ -36,13 +35,13 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Outliers:
-    """Eigenvalues of F F^T/n outside the bulk, the largest first.
+    r"""Eigenvalues of F F^T/n outside the bulk, the largest first.
 
     Parameters
     ----------
     values : ndarray, shape (J,)
     overlaps : ndarray, shape (J, l + 1)
-        Squared overlap of each eigenvector with He_q(kappa), q = 0, ..., l.
+        Squared overlap of each eigenvector with :math:`He_q(\kappa)`, q = 0, ..., l.
     """
 
     values: np.ndarray
@@ -66,11 +65,14 @@ def feature_outliers(
     setting : Setting
     level : int
         The number of spikes l >= 1.
-    spike, readout
-        As in `onestep_lib.small_step.spikes.spike_matrix`.
+    spike : Spike, optional
+        :math:`|b|^2` of one draw, and the widening; by default the limit for the exact step. `gradient_spike`
+        is that of a step of rank one.
+    readout : ndarray, shape (N,), optional
+        A realised readout; by default its law.
     whole : bool
         All powers of the step at once, to the degree `level` of kappa
-        (:mod:`onestep_lib.small_step.whole_spikes`): nearer to the network where eta^2/N is not very small.
+        (:mod:`onestep_lib.small_step.spikes`): nearer to the network where eta^2/N is not very small.
 
     Returns
     -------
@@ -96,6 +98,9 @@ def feature_outliers(
     check_instance("setting", setting, Setting)
     if setting.steps.ndim:
         raise ValueError(f"step must be one number for outliers, got {shown(setting.step)}")
+    require_spikes(setting)
+    if spike is None:
+        spike = exact_spike(setting) if setting.step else gradient_spike(setting)
     matrix = whole_spike_matrix if check_flag("whole", whole) else spike_matrix
     P, k = matrix(setting, level, spike, readout), setting.n / setting.N
     located = [_locate(setting, P, k, j) for j in range(P.shape[1])]

@@ -7,10 +7,10 @@ entrywise,
           \quad\text{for }\tfrac{l-1}{2l}<\alpha<\tfrac l{2l+2}
 
 in operator norm, for a **step of rank one**, a centred or scaled network and fresh X (Moniri et al., arXiv
-2310.07891, theorem on the spikes; as printed in its authors' slides it covers the exact step). F_0 has two
-more parts of rank one: its constant part, with right factor :math:`c_0+c_2(|w_j|^2-1)` (the second for
-Gaussian rows), and for Gaussian inputs
-:math:`g_i=(|x_i|^2-d)/\sqrt{2d}` with right factor :math:`c_2\sqrt{2/d}`.
+2310.07891, theorem on the spikes; as printed in its authors' slides it covers the exact step). :math:`F_0`
+has two more parts of rank one: its constant part, with right factor :math:`c_0+c_2(|w_j|^2-1)` (the second
+for Gaussian rows), and for Gaussian inputs :math:`g_i=(|x_i|^2-d)/\sqrt{2d}` with right factor
+:math:`c_2\sqrt{2/d}`.
 
 **The exact step.** The rest of the gradient lengthens the rows (the widening q of
 :mod:`onestep_lib.small_step.gradient`) in proportion to the spike. It acts like one more, independent
@@ -19,59 +19,86 @@ Gaussian in its direction, so that by a Hermite expansion the k-th spike is
 .. math:: (c_1\eta|b|)^kc_k\;\mathbb E_\xi(\kappa+\sqrt q\,\xi)^{k}\;(a^{\circ k})^\top,\qquad
           \mathbb E_\xi(\kappa+\sqrt q\,\xi)^k=\sum_j\xi_{kj}(1+q)^{(k-j)/2}He_j(\kappa),
 
-:math:`x^k=\sum_j\xi_{kj}He_j(x)`: the second has :math:`\kappa^2+q`. So for l >= 2 and c_2 != 0 the exact
-step has one more term than F_l, whose norm over :math:`\sqrt n` is of order :math:`n^{2\alpha-1/2}` and does
-not vanish (`spike_constant`):
+:math:`x^k=\sum_j\xi_{kj}He_j(x)`: the second has :math:`\kappa^2+q`. So for l >= 2 and :math:`c_2\ne0` the
+exact step has one more term than F_l, whose norm over :math:`\sqrt n` is of order :math:`n^{2\alpha-1/2}` and
+does not vanish (`spike_constant`):
 
 .. math:: c_2q\,(\eta c_1)^2B\;\mathbf 1\,(a\circ a)^\top .
 
 This is derived and measured, not proved, and not in the papers; we have not read the proof of the theorem.
 The measurement is the projection on :math:`\mathbf 1(a\circ a)^\top` (`measured_spike_constant`): it agrees
-with the term and grows with n, while the whole norm of F - F_2 still falls at the sizes that one simulates
-(n up to 4000), where the private change of the neurons with the largest readouts is larger. Rows that are
-normalised again after the step lose the term (q = -1).
+with the term and grows with n, while the whole norm of F - :math:`F_2` still falls at the sizes that one
+simulates (n up to 4000), where the private change of the neurons with the largest readouts is larger. Rows
+that are normalised again after the step lose the term (q = -1).
 :func:`onestep_lib.small_step.gradient.exact_spike` gives q to the theories, ``widened=True`` to the feature
 maps.
 
 **One matrix holds them all.** In the basis :math:`h_q=He_q(\kappa)/\sqrt{q!}`, q = 0, ..., l, and g on the
 side of the samples, and an orthonormal one on the side of the neurons, the parts of rank one are a small
-matrix P (`spike_matrix`), and the rest of F_0 has (:mod:`onestep_lib.no_step.gaussian_equivalence`)
+matrix P (`spike_matrix`), and the rest of :math:`F_0` has (:mod:`onestep_lib.no_step.gaussian_equivalence`)
 
 .. math:: \lim h_p^\top Rh_q=\delta_{pq}t_q,\quad t_1=km_2,\quad t_q=km_1\ (q\ne1,\text{ and for }g),\qquad
           M(\lambda)=(1+\tau)I+P^\top\operatorname{diag}(t)\,P .
 
+**All spikes at once.** The powers are the expansion of one function. Neuron j holds the step
+as :math:`s_j\kappa`, :math:`s_j=r\,a_j`, :math:`r=c_1\eta|b|`, beside what it had, :math:`\zeta\sim N(0,1)`,
+and the widening, :math:`s_j\sqrt q\,\xi`; its mean over both is
+
+.. math:: H(s,\kappa)=\mathbb E\,\sigma\big(\sqrt{1+s^2q}\,\zeta+s\kappa\big)
+          =\sum_kc_ks^k\,\mathbb E_\xi(\kappa+\sqrt q\,\xi)^k
+
+(:eq:`eq-spikes-mean`; the sum is the Taylor series in s, which for tanh or relu does not converge, but is
+asymptotic). Its matrix in the orthonormal polynomials of kappa and of the readouts,
+
+.. math:: P_{q\cdot}=\sqrt N\;\mathbb E_\kappa\big[h_q(\kappa)\,H(s_\cdot,\kappa)\big],
+
+is P with every power k in it. What it still leaves out is
+the change of the rest of a feature, :math:`\sigma-H`, of relative order :math:`s^2\sim\eta^2/N`: that needs
+the giant step's bulk. Derived here and compared with simulation, not proved.
+
 Functions
 ---------
-spike_level      the l of a step size n^alpha
-power_basis      the k-th spike's polynomial of kappa
-spike_matrix     P
-sample_side      t
-spike_norms      operator norm of each spike over sqrt(n)
-spike_constant   coefficient of 1 (a o a)^T that the exact step adds to F_2
+spike_level          the l of a step size n^alpha
+power_basis          the k-th spike's polynomial of kappa
+spike_matrix         P
+whole_spike_matrix   P with all powers
+sample_side          t
+spike_norms          operator norm of each spike over sqrt(n)
+spike_constant       coefficient of 1 (a o a)^T that the exact step adds to F_2
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import factorial, factorial2
 
-from onestep_lib._checks import check_count, check_instance, check_number, check_positive, check_vector, shown
+from onestep_lib._checks import check_count, check_instance, shown
 from onestep_lib._values import plain
-from onestep_lib.hermite import MAX_ORDER, monomial_to_hermite
+from onestep_lib.activations import Activation
+from onestep_lib.hermite import MAX_ORDER, hermite, monomial_to_hermite
 from onestep_lib.initialisation import Vocabulary
 from onestep_lib.no_step.gaussian_equivalence import Traces
+from onestep_lib.quadrature import evaluate, gauss_legendre
 from onestep_lib.settings import Setting
-from onestep_lib.small_step.gradient import Spike, check_widening, exact_spike, gradient_spike
+from onestep_lib.small_step.gradient import Spike, exact_spike, gradient_spike
 
 __all__ = [
     "power_basis",
     "spike_level",
     "spike_norms",
+    "whole_spike_matrix",
 ]
 
 ABSENT = 1e-12
 # The gradient of a raw network depends on W_0.
 SPIKED_OUTPUTS = ("centred", "scaled")
+# Gauss-Hermite nodes of kappa and of a Gaussian readout; H is analytic in both.
+_NODES = 48
+# Points between which the coefficients of a realised readout are a cubic spline.
+_KNOTS = 161
+# The inner average: this many standard deviations, in panels of half a unit.
+_REACH, _PANEL = 9.0, 0.5
 
 
 def spike_level(exponent: float) -> int:
@@ -90,7 +117,7 @@ def spike_level(exponent: float) -> int:
     >>> [spike_level(exponent) for exponent in (0, 0.2, 0.25, 0.3, 0.4)]
     [1, 1, 2, 2, 5]
     """
-    alpha = check_number("exponent", exponent)
+    alpha = exponent
     if not 0 <= alpha < 0.5:
         raise ValueError(f"exponent must lie in [0, 1/2), got {shown(exponent)}")
     level = int(2 * alpha / (1 - 2 * alpha)) + 1
@@ -99,7 +126,7 @@ def spike_level(exponent: float) -> int:
 
 
 def spike_coefficients(setting: Setting, level: int) -> np.ndarray:
-    """Return c_0, ..., c_l of the activation, rounding set to 0, shape (l + 1,)."""
+    """Return :math:`c_0`, ..., c_l of the activation, rounding set to 0, shape (l + 1,)."""
     level = check_count("level", level, 1, MAX_ORDER)
     values = setting.activation.coefficients(level)
     values[np.abs(values) < ABSENT] = 0.0
@@ -119,14 +146,6 @@ def require_spikes(setting: Setting, stepped: bool = False) -> None:
         raise ValueError(
             "output must be 'centred' or 'scaled' here: the gradient of a raw network depends on W_0"
         )
-
-
-def spike_or_limit(setting: Setting, spike: Spike | None) -> Spike:
-    """Return the spike, by default the limit for a step of rank one."""
-    if spike is None:
-        return gradient_spike(setting)
-    check_instance("spike", spike, Spike)
-    return spike
 
 
 def power_basis(level: int, widening: float = 0.0) -> np.ndarray:
@@ -151,10 +170,9 @@ def power_basis(level: int, widening: float = 0.0) -> np.ndarray:
     >>> power_basis(2)[2].round(4), power_basis(2, widening=0.5)[2].round(4)  # kappa^2 and kappa^2 + 1/2
     (array([1.    , 0.    , 1.4142]), array([1.5   , 0.    , 1.4142]))
     """
-    level = check_count("level", level, 0, MAX_ORDER)
     orders = np.arange(level + 1)
     missing = np.maximum(orders[:, None] - orders, 0)
-    lengthened = (1 + check_widening(widening)) ** (missing / 2)
+    lengthened = (1 + widening) ** (missing / 2)
     return monomial_to_hermite(level) * lengthened * np.sqrt(factorial(orders))
 
 
@@ -178,7 +196,7 @@ def readout_factor(setting: Setting, level: int, readout: np.ndarray | None = No
     ndarray, shape (l + 1, m)
     """
     if readout is not None:
-        z = np.sqrt(setting.N) * check_vector("readout", readout, setting.N)
+        z = np.sqrt(setting.N) * np.asarray(readout)
         return _power_factor(z, np.full(setting.N, 1 / setting.N), level)
     if isinstance(setting.readout, Vocabulary):
         return _power_factor(np.array(setting.readout.values), np.array(setting.readout.shares), level)
@@ -198,7 +216,8 @@ def spike_matrix(
 ) -> np.ndarray:
     r"""Return the matrix P of the rank-one parts at every step size.
 
-    With r = c_1 eta |b|, the coordinates :math:`\chi_{kq}` of `power_basis` and L from `readout_factor`,
+    With r = :math:`c_1` eta |b|, the coordinates :math:`\chi_{kq}` of `power_basis` and L from
+    `readout_factor`,
 
     .. math:: P_{q\cdot}=\sum_k\chi_{kq}\,c_kr^kN^{(1-k)/2}L_{k\cdot}\,,
 
@@ -212,7 +231,7 @@ def spike_matrix(
     level : int
         The number of spikes l >= 1.
     spike : Spike, optional
-        |b|^2 of one draw, and the widening; by default the limit for a step of rank one.
+        :math:`|b|^2` of one draw, and the widening; by default the limit for a step of rank one.
     readout : ndarray, shape (N,), optional
         A realised readout; by default the moments of its law. At N = 1000 they differ for l >= 2.
 
@@ -239,7 +258,7 @@ def spike_matrix(
     """
     require_spikes(setting)
     c, N = spike_coefficients(setting, level), setting.N
-    spike = spike_or_limit(setting, spike)
+    spike = spike or gradient_spike(setting)
     factor = readout_factor(setting, level, readout)
     orders = np.arange(level + 1)
     r = c[1] * np.sqrt(spike.power) * setting.steps[..., None]
@@ -281,9 +300,7 @@ def sample_side(resolvent: Traces, k: float, level: int) -> tuple[np.ndarray, np
     >>> t.round(3)  # k m_1, but k m_2 for kappa
     array([1.038, 0.818, 1.038, 1.038])
     """
-    check_instance("resolvent", resolvent, Traces)
-    k = check_number("k", k, check_positive)
-    is_linear = np.arange(check_count("level", level, minimum=0) + 2) == 1
+    is_linear = np.arange(level + 2) == 1
     t = np.where(is_linear, resolvent.m2[..., None], resolvent.m1[..., None])
     dt = np.where(is_linear, resolvent.dm2[..., None], resolvent.dm1[..., None])
     return k * t, k * dt
@@ -347,3 +364,108 @@ def spike_constant(setting: Setting) -> float | np.ndarray:
     spike, c = exact_spike(setting), setting.activation.coefficients(2)
     constant = c[2] * spike.widening * (setting.steps * c[1]) ** 2 * spike.power
     return plain(constant)
+
+
+def whole_spike_matrix(
+    setting: Setting, level: int, spike: Spike | None = None, readout: np.ndarray | None = None
+) -> np.ndarray:
+    r"""Return P with all powers of the step, to a degree of :math:`\kappa`.
+
+    Parameters
+    ----------
+    setting : Setting
+        With one step size.
+    level : int
+        The highest :math:`He_q(\kappa)` that is kept, at least 1.
+    spike : Spike, optional
+        :math:`|b|^2` of one draw, and the widening; by default the limit for a step of rank one.
+    readout : ndarray, shape (N,), optional
+        A realised readout; by default its law.
+
+    Returns
+    -------
+    ndarray, shape (level + 2, level + 2)
+        Rows q = 0, ..., level and g, in the columns of `onestep_lib.small_step.spikes.spike_matrix`.
+
+    Raises
+    ------
+    ValueError
+        For a raw network, a target with a mean, a path of steps, or an activation without derivative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.small_step import whole_spike_matrix
+    >>> from onestep_lib.small_step.spikes import spike_matrix
+    >>> s = Setting(n=1000, d=500, N=400, activation="sin", step=8.0)
+    >>> for P in (spike_matrix(s, 3), whole_spike_matrix(s, 3)):
+    ...     print(np.linalg.norm(P, axis=1).round(2))  # 1, kappa, He_2, He_3 and g: an odd function
+    [0.   3.15 0.   0.5  0.  ]
+    [0.   3.19 0.   0.38 0.  ]
+    """
+    require_spikes(setting)
+    level = check_count("level", level, 1, MAX_ORDER)
+    if setting.steps.ndim:
+        raise ValueError(f"step must be one number for all powers at once, got {shown(setting.step)}")
+    spike = spike or gradient_spike(setting)
+    z, shares = _readouts(setting, readout)
+    sigma = setting.activation
+    unit = sigma.c1 * float(setting.steps) * np.sqrt(spike.power / setting.N)
+    if z.size > _KNOTS:
+        # Imported where it is used: 4 % of the time of `import onestep_lib`.
+        from scipy.interpolate import CubicSpline
+
+        half = np.linspace(0, np.max(np.abs(z)), _KNOTS // 2 + 1)
+        knots = np.concatenate([-half[:0:-1], half])
+        rows = CubicSpline(knots, _coefficients(sigma, unit * knots, spike.widening, level), axis=1)(z)
+    else:
+        rows = _coefficients(sigma, unit * z, spike.widening, level)
+    wobble = sigma.c2 * np.sqrt(2 * setting.N / setting.d)
+    parts = np.zeros((level + 2, z.size + 1))
+    parts[:-1, :-1] = np.sqrt(setting.N * shares) * rows
+    parts[-1, :-1] = wobble * np.sqrt(shares) * (setting.inputs == "gaussian")
+    parts[0, -1] = wobble * (setting.rows == "gaussian")
+    return graded(np.where(np.abs(parts) > 1e-13 * np.abs(parts).max(), parts, 0.0))
+
+
+def _readouts(setting: Setting, readout: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Values of sqrt(N) a_j and their shares, which add up to 1."""
+    if readout is not None:
+        values = np.sqrt(setting.N) * np.asarray(readout)
+        return values, np.full(setting.N, 1 / setting.N)
+    if isinstance(setting.readout, Vocabulary):
+        return np.array(setting.readout.values), np.array(setting.readout.shares)
+    if setting.readout == "signs":
+        return np.array([-1.0, 1.0]), np.array([0.5, 0.5])
+    z, weights = hermegauss(_NODES)
+    return z, weights / weights.sum()
+
+
+def _coefficients(sigma: Activation, s: np.ndarray, widening: float, level: int) -> np.ndarray:
+    """The averages of h_q(kappa) H(s, kappa), shape (level + 1, len(s))."""
+    kappa, weights = hermegauss(_NODES)
+    basis = hermite(level, kappa) / np.sqrt(factorial(np.arange(level + 1)))[:, None]
+    # kappa and -kappa have one law: at -s the odd coefficients change their sign, and no more.
+    sizes, place = np.unique(np.abs(s), return_inverse=True)
+    means = np.stack([_mean(sigma, value * kappa, np.sqrt(1 + value**2 * widening)) for value in sizes])
+    signs = np.sign(s) ** (np.arange(level + 1)[:, None] % 2)
+    return signs * ((basis * weights / weights.sum()) @ means.T)[:, place]
+
+
+def _mean(sigma: Activation, t: np.ndarray, scale: float) -> np.ndarray:
+    """The averages of sigma(scale zeta + t), by panels that end at the kinks, shape of t."""
+    ends = t.min() - _REACH * scale, t.max() + _REACH * scale
+    edges = np.linspace(*ends, 2 + int((ends[1] - ends[0]) / _PANEL))
+    edges = np.union1d(edges, [kink for kink in sigma.kinks if ends[0] < kink < ends[1]])
+    points, weights = gauss_legendre(12)
+    half = np.diff(edges)[:, None] / 2
+    x = ((edges[:-1] + edges[1:])[:, None] / 2 + half * points).ravel()
+    values = (half * weights).ravel() * evaluate(sigma.function, x, f"activation {shown(sigma.name)}")
+    # In place: at a large step the array has millions of entries, and copies cost more than exponentials.
+    density = x - t[:, None]
+    density /= scale
+    density *= density
+    density /= -2
+    np.exp(density, out=density)
+    return density @ values / (np.sqrt(2 * np.pi) * scale)

@@ -16,7 +16,8 @@ with :math:`\theta=\gamma v+\sqrt{1-\gamma^2}\,\theta_\perp` the direction of th
 
 (Cui et al., arXiv 2402.04980; :math:`m_2`, the response to the length of w, is derived in the chapter on
 spiked random features.)
-Every inner average is split at the kinks, and the number of nodes doubles until nothing changes.
+Every inner average is split at the kinks, and the number of nodes doubles until nothing changes; an
+activation that oscillates within a wide bulk needs more than there are, and is refused.
 
 Functions
 ---------
@@ -26,37 +27,17 @@ target_means    h_0, h_1, H of a single-index target or of y = Y(kappa, z)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import (
-    check_instance,
-    check_nonnegative,
-    check_number,
-    check_positive,
-    check_shape,
-    check_vector,
-    shown,
-)
+from onestep_lib._checks import shown
 from onestep_lib.activations import Activation, Target
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.quadrature import ScalarFunction, evaluate, gauss_legendre
-from onestep_lib.spiked_features.inner_average import (
-    _WIDE,
-    INNER_RANGE,
-    NODE_COUNTS,
-    InnerPanels,
-    bends,
-    enough_nodes,
-    inner_panels,
-    node_count,
-)
-from onestep_lib.spiked_features.kappa import PANEL_ORDER
 from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
@@ -65,20 +46,14 @@ __all__ = [
 ]
 
 _LARGEST = 1e75
-# An activation that such counts do not resolve over the bulk (it oscillates) is projected, once for all t, on
-# polynomials of degree < _CELL_ORDER in cells of this share of the bulk's scale, by pieces of these lengths.
-_CELL, _CELL_ORDER = 0.5, 24
-_PIECES = (4.0, 2.0, 1.0, 0.5, 0.25)
-_MOST_VALUES = 2**25
-_CELL_GAP = 1e-13
-
-
-def _filled(name: str, value: ArrayLike) -> np.ndarray:
-    """Return `value` as a `check_vector` that is not empty."""
-    array = check_vector(name, value)
-    if array.size == 0:
-        raise ValueError(f"{name} must hold at least one number, got none")
-    return array
+# The inner weight is 2e-22 of its peak at 10; kappa goes on to 12, because a small residual in the
+# middle lets events of probability 1e-20 matter for the training loss.
+_INNER_RANGE = 10.0
+# Activations bend within _BEND of 0, a short piece of a bulk wider than _WIDE, and have their tails beyond:
+# panels there grow by _GROWTH up to 1/_FAR of the bulk's scale.
+_BEND, _WIDE, _GROWTH, _FAR = 4.0, 1.5, 4.0, 3.0
+_GAP = 5e-15
+_NODE_COUNTS = (32, 48, 64, 96, 128, 192, 384, 768)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,14 +83,13 @@ def feature_means(
     Returns
     -------
     FeatureMeans
-        About 14 digits of the largest value of each function; where the activation oscillates within a
-        wide bulk, 12 digits of the root of its second moment.
+        About 14 digits of the largest value of each function.
 
     Raises
     ------
     ConvergenceError
-        If the inner quadrature needs more than 768 nodes between two kinks and, for a wide bulk, more than
-        3e7 values of the activation in all.
+        If the inner quadrature needs more than 768 nodes between two kinks, as for an activation that
+        oscillates within a wide bulk.
 
     Examples
     --------
@@ -125,9 +99,8 @@ def feature_means(
     >>> print(means.mu0.round(3), means.mu1.round(3), abs(means.m2).round(3))
     [[2. 4.]] [[3. 3.]] [[0. 0.]]
     """
-    check_instance("sigma", sigma, Activation)
-    u, kappa = _filled("spikes", spikes), _filled("kappa", kappa)
-    scales = check_shape("scales", check_positive("scales", scales), u.shape)
+    u, kappa = np.asarray(spikes, dtype=float), np.asarray(kappa, dtype=float)
+    scales = np.broadcast_to(scales, u.shape)
     symmetric = np.array_equal(kappa, -kappa[::-1])
     known: dict[tuple[float, float], np.ndarray] = {}
     rows = []
@@ -142,18 +115,13 @@ def feature_means(
 
 
 def _feature_rows(sigma: Activation, t: np.ndarray, scale: float) -> np.ndarray:
-    """mu_0, mu_1, m_2 and mu_2^2 at each t, shape (4, T)."""
+    """mu_0, mu_1, :math:`m_2` and mu_2^2 at each t, shape (4, T)."""
     # A group without a spike (u = 0) needs one point only.
     distinct, back = np.unique(t, return_inverse=True)
     _require_moderate(sigma, np.array([distinct[0], distinct[-1]]), scale)
-    splits = (*sigma.kinks, *bends(scale))
-    try:
-        count = node_count(sigma.function, splits, distinct, scale)
-    except ConvergenceError:
-        if scale < _WIDE:
-            raise
-        return _wide_rows(sigma, distinct, scale)[:, back]
-    inner = partial(inner_panels, splits, scale=scale, count=count)
+    splits = (*sigma.kinks, *_bends(scale))
+    count = _node_count(sigma.function, splits, distinct, scale)
+    inner = partial(_inner_panels, splits, scale=scale, count=count)
     if np.array_equal(distinct, -distinct[::-1]) and np.array_equal(np.sort(splits), -np.sort(splits)[::-1]):
         return _both_signs(sigma, distinct[distinct.size // 2 :], scale, inner)[:, back]
     panels = inner(distinct)
@@ -162,7 +130,7 @@ def _feature_rows(sigma: Activation, t: np.ndarray, scale: float) -> np.ndarray:
 
 def _require_moderate(sigma: Activation, t: np.ndarray, scale: float) -> None:
     """Raise where the activation's fourth power is no number any more at the ends of the bulk."""
-    ends = np.append(t - INNER_RANGE * scale, t + INNER_RANGE * scale)
+    ends = np.append(t - _INNER_RANGE * scale, t + _INNER_RANGE * scale)
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.abs(sigma.function(ends))
     if not np.all(values < _LARGEST):
@@ -173,7 +141,7 @@ def _require_moderate(sigma: Activation, t: np.ndarray, scale: float) -> None:
 
 
 def _both_signs(
-    sigma: Activation, t: np.ndarray, scale: float, inner: Callable[[np.ndarray], InnerPanels]
+    sigma: Activation, t: np.ndarray, scale: float, inner: Callable[[np.ndarray], _InnerPanels]
 ) -> np.ndarray:
     """The moments at -t and at t >= 0 in rising order, from one set of nodes: -t sees sigma(-x) at -zeta."""
     panels = inner(t)
@@ -194,8 +162,8 @@ def _values(sigma: Activation, points: np.ndarray) -> np.ndarray:
     return evaluate(sigma.function, points, name=f"activation {shown(sigma.name)}")
 
 
-def _moments(values: np.ndarray, inner: InnerPanels) -> np.ndarray:
-    """mu_0, mu_1, m_2 and mu_2^2 from the values at the nodes."""
+def _moments(values: np.ndarray, inner: _InnerPanels) -> np.ndarray:
+    """mu_0, mu_1, :math:`m_2` and mu_2^2 from the values at the nodes."""
     first = inner.mass * inner.zeta
     mu0, mu1 = inner.total(inner.mass, values), inner.total(first, values)
     rest = values - inner.spread(mu0)
@@ -203,99 +171,6 @@ def _moments(values: np.ndarray, inner: InnerPanels) -> np.ndarray:
     # Of what is left, so that nothing cancels where the function is almost linear.
     m2 = inner.total(first * inner.zeta - inner.mass, rest)
     return np.stack([mu0, mu1, m2, inner.total(inner.mass, np.square(rest, out=rest))])
-
-
-@dataclass(frozen=True, eq=False)
-class _Cells:
-    r"""A function f projected on polynomials, cell by cell, as values at the cells' Gauss-Legendre nodes.
-
-    Where a smooth kernel g varies slowly over a cell, :math:`\int fg\,dx` is the sum of
-    weights * values * g(nodes).
-
-    Parameters
-    ----------
-    nodes, weights : ndarray, shape (C, 24)
-    values, squares : ndarray, shape (C, 24)
-        The projections of f and of f^2.
-    """
-
-    nodes: np.ndarray
-    weights: np.ndarray
-    values: np.ndarray
-    squares: np.ndarray
-
-
-def _wide_rows(sigma: Activation, t: np.ndarray, scale: float) -> np.ndarray:
-    """`_feature_rows` for a function that oscillates within the bulk, which sees only its local averages."""
-    ends = float(t[0] - INNER_RANGE * scale), float(t[-1] + INNER_RANGE * scale)
-    edges = np.linspace(ends[0], ends[1], 1 + int(np.ceil((ends[1] - ends[0]) / (_CELL * scale))))
-    # A line is taken off first, so that nothing cancels where the function is a line and a ripple.
-    middle, line = _line(sigma, edges)
-
-    def rest(x: np.ndarray) -> np.ndarray:
-        return _values(sigma, x) - middle - line * x
-
-    edges = np.union1d(edges, [kink for kink in sigma.kinks if ends[0] < kink < ends[1]])
-    cells = _cells(rest, edges, _piece(rest, edges))
-    zeta = (cells.nodes.ravel() - t[:, None]) / scale
-    kernel = np.exp(-(zeta**2) / 2) * (cells.weights.ravel() / (np.sqrt(2 * np.pi) * scale))
-    values = cells.values.ravel()
-    mu0, mu1 = kernel @ values, (kernel * zeta) @ values
-    m2 = (kernel * (zeta**2 - 1)) @ values
-    mu2_sq = np.maximum(kernel @ cells.squares.ravel() - mu0**2 - mu1**2, 0.0)
-    return np.stack([mu0 + middle + line * t, mu1 + line * scale, m2, mu2_sq])
-
-
-def _line(sigma: Activation, edges: np.ndarray) -> tuple[float, float]:
-    """The line nearest to the function on its whole range, from a few thousand points."""
-    x = np.linspace(edges[0], edges[-1], 4001)
-    slope, middle = np.polynomial.Polynomial.fit(x, _values(sigma, x), 1).convert().coef[::-1]
-    return float(middle), float(slope)
-
-
-def _cells(function: ScalarFunction, edges: np.ndarray, piece: float) -> _Cells:
-    """Project the function and its square on every cell between the edges, by pieces of this length."""
-    points, weights = gauss_legendre(_CELL_ORDER)
-    half, middle = np.diff(edges)[:, None] / 2, (edges[:-1] + edges[1:])[:, None] / 2
-    basis = np.polynomial.legendre.legvander(points, _CELL_ORDER - 1) * (np.arange(_CELL_ORDER) + 0.5)
-    rows = [_projected(function, *cell, piece) @ basis.T for cell in pairwise(edges)]
-    values, squares = np.moveaxis(np.array(rows), 0, 1)
-    return _Cells(middle + half * points, half * weights, values, squares)
-
-
-def _projected(function: ScalarFunction, low: float, high: float, piece: float) -> np.ndarray:
-    """Integrals of f P_l and f^2 P_l over a cell scaled to (-1, 1), shape (2, 24)."""
-    points, weights = gauss_legendre(PANEL_ORDER)
-    count = int(np.ceil((high - low) / piece))
-    centres = (2 * np.arange(count) + 1) / count - 1
-    share = (centres[:, None] + points / count).ravel()
-    values = function((low + high) / 2 + (high - low) / 2 * share)
-    weighted = np.tile(weights / count, count) * np.stack([values, values**2])
-    return weighted @ np.polynomial.legendre.legvander(share, _CELL_ORDER - 1)
-
-
-def _piece(function: ScalarFunction, edges: np.ndarray) -> float:
-    """The length of the pieces that resolve the function, by a sample of the cells."""
-    at = {"scale": np.max(np.diff(edges)) / _CELL, "points": _MOST_VALUES}
-    sample = np.unique(np.linspace(0, edges.size - 2, 5).astype(int))
-    previous, gap = None, np.inf
-    for length in _PIECES:
-        if (edges[-1] - edges[0]) / length * PANEL_ORDER > _MOST_VALUES:
-            break
-        current = np.array([_projected(function, edges[j], edges[j + 1], length) for j in sample])
-        if previous is not None:
-            size = 1 + np.max(np.abs(current), axis=(0, 2))
-            gap = float(np.max(np.abs(current - previous) / size[:, None]))
-            # The points themselves are rounded, by an error of the size of the largest.
-            if gap < _CELL_GAP + np.finfo(float).eps * np.max(np.abs(edges)):
-                return length
-        previous = current
-    raise ConvergenceError(
-        "conditional_means",
-        gap,
-        at,
-        "the activation varies too fast for a bulk of this scale: take a smaller step, or list its kinks",
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,25 +222,22 @@ def target_means(
     >>> print(labels.h0.round(3), labels.h1.round(3), labels.H.round(3))
     [0.6 1.2] [0.8 0.8] [1.25 2.33]
     """
-    check_instance("target", target, (Target, TwoIndexTarget))
-    kappa = _filled("kappa", kappa)
-    variance = check_number("noise", noise, check_nonnegative) ** 2
+    kappa, variance, gamma = np.asarray(kappa, dtype=float), noise**2, alignment
     if isinstance(target, TwoIndexTarget):
         return _two_index_means(target, kappa, variance)
-    gamma = check_number("alignment", alignment)
     if abs(gamma) > 1:
         raise ValueError(f"alignment must lie in [-1, 1], got {shown(alignment)}")
     rho = np.sqrt((1 - gamma) * (1 + gamma))
     if rho == 0:
         values = evaluate(target.function, gamma * kappa, name=f"target {shown(target.name)}")
         return TargetMeans(values, np.zeros_like(kappa), np.full_like(kappa, variance))
-    count = node_count(target.function, target.kinks, gamma * kappa, rho)
-    inner = inner_panels(target.kinks, gamma * kappa, rho, count)
+    count = _node_count(target.function, target.kinks, gamma * kappa, rho)
+    inner = _inner_panels(target.kinks, gamma * kappa, rho, count)
     values = evaluate(target.function, inner.points(gamma * kappa, rho), name=f"target {shown(target.name)}")
     return _label_means(values, inner, variance)
 
 
-def _label_means(values: np.ndarray, inner: InnerPanels, variance: float) -> TargetMeans:
+def _label_means(values: np.ndarray, inner: _InnerPanels, variance: float) -> TargetMeans:
     h0 = inner.total(inner.mass, values)
     spread = inner.total(inner.mass, (values - inner.spread(h0)) ** 2)
     return TargetMeans(h0, inner.total(inner.mass * inner.zeta, values), spread + variance)
@@ -374,14 +246,115 @@ def _label_means(values: np.ndarray, inner: InnerPanels, variance: float) -> Tar
 def _two_index_means(target: TwoIndexTarget, kappa: np.ndarray, variance: float) -> TargetMeans:
     centre = np.zeros_like(kappa)
 
-    def values(inner: InnerPanels) -> np.ndarray:
+    def values(inner: _InnerPanels) -> np.ndarray:
         inputs = np.broadcast_arrays(inner.spread(kappa), inner.zeta)
         name = f"target {shown(target.name)}"
         return evaluate(lambda z: target.function(inputs[0], z), inputs[1], name=name)
 
-    panels = partial(inner_panels, target.kinks, centre, 1.0)
+    panels = partial(_inner_panels, target.kinks, centre, 1.0)
     solver = "target_means of a TwoIndexTarget (every kink of Y in z must be in its kinks)"
     inner = panels(
-        enough_nodes(values, panels, 0.0, solver, {"target": target.name, "nodes": NODE_COUNTS[-1]})
+        _enough_nodes(values, panels, 0.0, solver, {"target": target.name, "nodes": _NODE_COUNTS[-1]})
     )
     return _label_means(values(inner), inner, variance)
+
+
+def _bends(scale: float) -> list[float]:
+    """Where to split a bulk so wide that what the activation does around 0 is narrow."""
+    if scale < _WIDE:
+        return []
+    levels = 1 + max(0, int(np.ceil(np.log(scale / _FAR / _BEND) / np.log(_GROWTH))))
+    ends = _BEND * _GROWTH ** np.arange(levels)
+    return [*-ends, *ends]
+
+
+@dataclass(frozen=True, eq=False)
+class _InnerPanels:
+    r"""Panels for averages over :math:`\zeta`, given t: only those that are not empty.
+
+    Parameters
+    ----------
+    zeta, mass : ndarray, shape (panels, nodes), or (1, nodes) if they are the same for every t
+        Nodes and Gaussian weights.
+    owner : ndarray, shape (panels,)
+        The index of the panel's t.
+    starts : ndarray, shape (T,)
+        The first panel of each t.
+    """
+
+    zeta: np.ndarray
+    mass: np.ndarray
+    owner: np.ndarray
+    starts: np.ndarray
+
+    def points(self, t: np.ndarray, scale: float) -> np.ndarray:
+        """scale zeta + t, shape (panels, nodes)."""
+        return scale * self.zeta + self.spread(t)
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Values at each t (T,) as a column over the panels."""
+        return values[self.owner, None]
+
+    def total(self, weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The sum of weights (of the shape of zeta) times values (panels, nodes) for each t, (T,)."""
+        return np.add.reduceat(np.einsum("ij,ij->i", weights, values), self.starts)
+
+
+def _inner_panels(kinks: Sequence[float], t: np.ndarray, scale: float, count: int) -> _InnerPanels:
+    """Panels for E f(scale zeta + t), split at the kinks of f."""
+    points, weights = gauss_legendre(count)
+    limit = np.full((t.size if kinks else 1, 1), _INNER_RANGE)
+    inside = np.clip((np.sort(kinks) - t[:, None]) / scale, -_INNER_RANGE, _INNER_RANGE)
+    edges = np.hstack([-limit, inside, limit]) if kinks else np.hstack([-limit, limit])
+    left, right = edges[:, :-1], edges[:, 1:]
+    seen = right > left
+    half, middle = ((right - left)[seen] / 2)[:, None], ((right + left)[seen] / 2)[:, None]
+    zeta = middle + half * points
+    mass = np.exp(-(zeta**2) / 2)
+    mass *= half * (weights / np.sqrt(2 * np.pi))
+    if not kinks:
+        return _InnerPanels(zeta, mass, np.arange(t.size), np.arange(t.size))
+    panels = seen.sum(axis=1)
+    return _InnerPanels(zeta, mass, np.repeat(np.arange(t.size), panels), np.cumsum(panels) - panels)
+
+
+def _node_count(function: ScalarFunction, kinks: Sequence[float], t: np.ndarray, scale: float) -> int:
+    """The number of nodes between two kinks that gives E f^2 and E zeta f on a sample of t, to rounding."""
+    low, high = np.min(t), np.max(t)
+    sample = np.concatenate([np.linspace(low, high, 17), np.clip(np.arange(-3.0, 4.0), low, high)])
+
+    def values(inner: _InnerPanels) -> np.ndarray:
+        return function(inner.points(sample, scale))
+
+    at = {"function": function, "scale": scale, "nodes": _NODE_COUNTS[-1]}
+    # The points scale zeta + t are themselves rounded, by an error of the size of t.
+    rounding = np.finfo(float).eps * np.abs(sample)
+    return _enough_nodes(
+        values, partial(_inner_panels, kinks, sample, scale), rounding, "conditional_means", at
+    )
+
+
+def _enough_nodes(
+    values: Callable[[_InnerPanels], np.ndarray],
+    inner: Callable[[int], _InnerPanels],
+    rounding: np.ndarray | float,
+    solver: str,
+    at: dict[str, object],
+) -> int:
+    """The first count of nodes at which the second moment and the response no longer change."""
+    previous, gap = None, np.inf
+    for index, count in enumerate(_NODE_COUNTS):
+        panels = inner(count)
+        found, first = values(panels), panels.mass * panels.zeta
+        square = panels.total(panels.mass, found**2)
+        current = np.stack([square, panels.total(first, found)])
+        # Rounding is relative to the sum of the absolute terms, not to what they cancel to.
+        size = 1 + np.stack([square, panels.total(np.abs(first), np.abs(found))])
+        if previous is not None:
+            excess = np.abs(current - previous) / size
+            gap = float(np.max(excess))
+            if np.all(excess < _GAP + rounding):
+                return _NODE_COUNTS[index - 1]
+        previous = current
+    reason = "the function varies too fast between its kinks: take a smaller step, or list its kinks"
+    raise ConvergenceError(solver, gap, at, reason)

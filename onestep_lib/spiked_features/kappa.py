@@ -8,7 +8,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from onestep_lib._checks import check_nonnegative, check_number, check_vector
 from onestep_lib._values import read_only
 from onestep_lib.quadrature import gauss_legendre
 
@@ -17,7 +16,7 @@ __all__ = [
 ]
 
 _KAPPA_EDGES = (0.0, 0.75, 1.5, 2.25, 3.0, 3.75, 4.5, 5.5, 7.0, 9.0, 12.0)
-PANEL_ORDER = 16
+_PANEL_ORDER = 16
 # Spikes above which the panels within |kappa| < 4.5 are halved, once and twice.
 _HALVE_ABOVE = (1.5, 5.0)
 
@@ -52,25 +51,25 @@ class KappaGrid:
         last = np.max(coefficients[..., -2:], axis=-1)
         if rounding is not None:
             noise = np.broadcast_to(rounding, values.shape) * np.exp(-(self.nodes**2) / 2)
-            last = np.where(last > np.max(noise.reshape(*last.shape, PANEL_ORDER), axis=-1), last, 0.0)
+            last = np.where(last > np.max(noise.reshape(*last.shape, _PANEL_ORDER), axis=-1), last, 0.0)
         # Gauss-Legendre is exact to twice the degree of the last coefficient, so its error is the square.
         return np.diff(self.edges) / np.sqrt(2 * np.pi) * last**2 / np.where(top > 0, top, 1.0)
 
     def _coefficients(self, values: np.ndarray) -> np.ndarray:
         """Sizes of the Legendre coefficients of values times the Gaussian weight, panel by panel."""
-        weighted = (values * np.exp(-(self.nodes**2) / 2)).reshape(*values.shape[:-1], -1, PANEL_ORDER)
+        weighted = (values * np.exp(-(self.nodes**2) / 2)).reshape(*values.shape[:-1], -1, _PANEL_ORDER)
         return np.abs(weighted @ _legendre_transform().T)
 
 
 @lru_cache(maxsize=1)
 def _legendre_transform() -> np.ndarray:
-    points, weights = gauss_legendre(PANEL_ORDER)
-    vandermonde = np.polynomial.legendre.legvander(points, PANEL_ORDER - 1)
-    return read_only((np.arange(PANEL_ORDER) + 0.5)[:, None] * (vandermonde * weights[:, None]).T)
+    points, weights = gauss_legendre(_PANEL_ORDER)
+    vandermonde = np.polynomial.legendre.legvander(points, _PANEL_ORDER - 1)
+    return read_only((np.arange(_PANEL_ORDER) + 0.5)[:, None] * (vandermonde * weights[:, None]).T)
 
 
 def _grid(edges: np.ndarray) -> KappaGrid:
-    points, weights = gauss_legendre(PANEL_ORDER)
+    points, weights = gauss_legendre(_PANEL_ORDER)
     half = np.diff(edges)[:, None] / 2
     nodes = ((edges[:-1] + edges[1:])[:, None] / 2 + half * points).ravel()
     mass = (half * weights).ravel() * np.exp(-(nodes**2) / 2)
@@ -97,8 +96,7 @@ def kappa_grid(kinks: Sequence[float] = (), width: float = 0.0, spike: float = 1
     >>> print(f"{grid.weights @ grid.nodes**2:.6f} {grid.weights @ abs(grid.nodes):.6f}")
     1.000000 0.797885
     """
-    points = check_vector("kinks", kinks)
-    width, spike = check_number("width", width, check_nonnegative), check_number("spike", spike)
+    points = np.asarray(kinks, dtype=float)
     limit = _KAPPA_EDGES[-1]
     levels = np.arange(1 + np.log(1 / min(width, 1)) / np.log(3)) if width > 0 else np.empty(0)
     near = width * 3.0**levels

@@ -22,11 +22,7 @@ the *mean part* of the fit, 3G coefficients x = (M, S, T) of the functions :math
 
    \upsilon=K_{vv}^{-1}(S-K_{v\theta}\hat m),\qquad m=K_{v\theta}^\top\upsilon+K_{\theta\theta}\hat m .
 
-The entry 1/(d c) is the penalty of the means at finite d; without d it is 0. (With another noise of
-Gram matrix X in the groups' means, `mean_noise` of `solve_spiked`, it gains
-:math:`X\circ\sum_kw_k\Lambda J_k`, and with :math:`Y=X\circ MM^\top` the sources below gain
-:math:`\sum_kw_kJ_kYJ_k^\top` and
-:math:`\frac{c_g^2}{\beta\pi_g}\sum_kw_ks_g(k)[\Lambda J_kYJ_k^\top\Lambda]_{gg}`.) Isotropic rows have
+The entry 1/(d c) is the penalty of the means at finite d; without d it is 0. Isotropic rows have
 :math:`K_{vv}=K_{\theta\theta}=(c^{-1}+\Lambda)^{-1}`, :math:`K_{v\theta}=0` and :math:`P_{SS}=1/c`. With
 N_g the sum of :math:`\hat a_j^2` over group g, and :math:`Q_{gh}` the product of the groups' directions
 :math:`\sum_{j\in g}\hat a_jw_j` beyond :math:`S_gS_h`, (Q, N) solves a linear system: the derivative
@@ -51,28 +47,19 @@ Without the second moments, and so a check on them,
 because the objective is :math:`\frac1ny\cdot(y-F\hat a)`, and D takes an error on new data to the one on the
 training data.
 
-The *leverage* of the mean part is of order 1/d: V gains
-:math:`\frac1{\beta d}\Psi^\top A^{-1}\Psi`, :math:`A=a\langle D\Psi\Psi^\top\rangle+P`, the weights
-:math:`w_k` lose the direction v, and E gains :math:`\Psi^\top A^{-1}CA^{-1}\Psi`,
-:math:`C=\frac a{\beta d}\langle D^2E\,\Psi\Psi^\top\rangle` and the noise of the rows: N_g/(dc_g)^2 for M_g,
-N_g/(d c_g^2) for T_g, and for S
-
-.. math:: \frac1dK_{vv}^{-1}\Big[\sum_kv_k^2J_k\,\mathrm{diag}(N_gs_g(k))\,J_k^\top\Big]K_{vv}^{-1} .
-
-(The component s_k along e_k feels a force of covariance :math:`N_g/(d\,c_g^2s_g(k))` and answers by K_k,
-with :math:`K_kC_k^{-1}=J_k`; :math:`\sum_kv_ks_k=S` takes all of them. A direction along which the rows are
-long is held fast by the data, so that its part stays bounded.)
-
 (Cui et al., arXiv 2402.04980, for a uniform or finite vocabulary; with the channels S and T, the finite-d
-penalty, the leverage and the bulk spectra derived here by a cavity argument.)
+penalty and the bulk spectra derived here by a cavity argument.)
 
 Functions
 ---------
 spiked_losses   losses at one or many (phi, psi, ridge)
+free_losses     the same for any overlap of spike and target, and any size of the spikes
 solve_spiked    one point, with every order parameter
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,24 +67,22 @@ from numpy.typing import ArrayLike
 from onestep_lib._checks import (
     check_broadcast,
     check_count,
-    check_flag,
     check_instance,
-    check_matrix,
     check_number,
     check_positive,
     check_size,
-    shown,
 )
 from onestep_lib._threads import one_thread
 from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.settings import Losses
-from onestep_lib.spiked_features.fixed_point import Sweep, solve_fixed_point, sweep_fixed_point
-from onestep_lib.spiked_features.mean_part import leverage_lift, mean_part
-from onestep_lib.spiked_features.model import BulkCovariance, Ratios, SpikedModel, SpikedTable, kappa_table
-from onestep_lib.spiked_features.second_moments import CANCELLED, PASSES, SpikedSolution, second_moments
+from onestep_lib.spiked_features.fit import CANCELLED, SpikedSolution, solve_fit
+from onestep_lib.spiked_features.fixed_point import Start, solve_fixed_point, sweep_fixed_point
+from onestep_lib.spiked_features.model import Ratios, SpikedModel, SpikedTable, kappa_table
+from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
+    "free_losses",
     "solve_spiked",
     "spiked_losses",
 ]
@@ -106,8 +91,6 @@ _TOLERANCE = 1e-12
 # Vocabularies larger than this are solved by accelerated sweeps, smaller ones by Newton's method.
 _FEW = 8
 _MOST_NODES = 6000
-# Of a sum of weights.
-_ROUNDING = 1e-12
 
 
 def spiked_losses(
@@ -116,7 +99,6 @@ def spiked_losses(
     psi: ArrayLike,
     ridge: ArrayLike,
     d: int | None = None,
-    leverage: bool = False,
     tolerance: float = _TOLERANCE,
 ) -> Losses:
     r"""Return the losses of ridge regression on spiked random features; phi, psi, ridge broadcast.
@@ -129,9 +111,7 @@ def spiked_losses(
     ridge : array_like
         The penalty > 0, in the normalisation of :mod:`onestep_lib.settings`.
     d : int, optional
-        Keep the leading correction of finite d, the penalty :math:`\sum_gM_g^2/(d\,c_g)` on the mean part.
-    leverage : bool
-        With `d`, keep also the O(1/d) leverage of the mean part.
+        Keep the leading effect of finite d, the penalty :math:`\sum_gM_g^2/(d\,c_g)` on the mean part.
     tolerance : float
         Of every fixed point and of every average over kappa, relative; a loss that is itself rounding
         (1e-15 of the labels' power) counts as resolved.
@@ -144,7 +124,7 @@ def spiked_losses(
     Raises
     ------
     ValueError, TypeError
-        For arguments outside these ranges, or d = 1 with leverage.
+        For arguments outside these ranges.
     ConvergenceError
         If a fixed point or a quadrature does not reach its tolerance.
 
@@ -162,18 +142,71 @@ def spiked_losses(
     points = check_broadcast(
         phi=check_positive("phi", phi), psi=check_positive("psi", psi), ridge=check_positive("ridge", ridge)
     )
-    check_size("phi", points[0])
-    check_size("psi", points[1])
-    fixed = _fixed_arguments(points[2], d, leverage, tolerance)
-    values = np.empty((3, points[0].size))
-    solution = None
+    for name, values in zip(("phi", "psi", "ridge"), points, strict=True):
+        check_size(name, values)
+    inverse_d = 0.0 if d is None else 1 / check_count("d", d)
+    tolerance = check_number("tolerance", tolerance, check_positive)
+    values, solution = np.empty((3, points[0].size)), None
     with one_thread():
-        for i, (one_phi, one_psi, one_ridge) in enumerate(
-            zip(*(p.ravel().tolist() for p in points), strict=True)
-        ):
-            solution = _solve_point(model, Ratios(1 / one_phi, 1 / one_psi, one_ridge, *fixed), solution)
+        for i, at in enumerate(zip(*(p.ravel().tolist() for p in points), strict=True)):
+            ratios = Ratios(1 / at[0], 1 / at[1], at[2], inverse_d, tolerance)
+            solution = _solve_point(model, ratios, solution)
             values[:, i] = solution.train, solution.test, solution.objective
     train, test, objective = map(plain, values.reshape(3, *points[0].shape))
+    return Losses(train, test, objective)
+
+
+def free_losses(
+    model: SpikedModel,
+    alignment: ArrayLike,
+    strength: ArrayLike,
+    phi: ArrayLike,
+    psi: ArrayLike,
+    ridge: ArrayLike,
+    d: int | None = None,
+) -> Losses:
+    r"""Return `spiked_losses` with the overlap :math:`\gamma` and the spike's size r as free parameters.
+
+    After a step both follow from the step size and its batch
+    (:mod:`onestep_lib.large_step.stepped_model`). Freed of it, they say where a good direction helps, how
+    much of it, and what the network must write with it (Cui et al., arXiv 2402.04980, on the influence of the
+    spike's overlap).
+
+    Parameters
+    ----------
+    model : SpikedModel
+        Its spikes are multiplied by r; its alignment is not used.
+    alignment, strength : array_like
+        :math:`\gamma` in [-1, 1], and r; they broadcast.
+    phi, psi, ridge, d
+        As in `spiked_losses`.
+
+    Returns
+    -------
+    Losses
+        Of the shape of the first two, then that of the ratios and penalties.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import activation, target
+    >>> from onestep_lib.spiked_features import SpikedModel, free_losses
+    >>> model = SpikedModel(activation("tanh"), [1, -1], [0.5, 0.5], target("sin"))
+    >>> losses = free_losses(model, [0, 0.5, 1], 2.0, phi=0.5, psi=0.5, ridge=0.1)
+    >>> print((losses.test[1:] < losses.test[:-1]).all())  # a spike nearer to the target is better
+    True
+    """
+    if isinstance(model.target, TwoIndexTarget):
+        raise ValueError(
+            "model must have a single-index target to vary its overlap, got one of two directions"
+        )
+    pairs = np.broadcast(alignment, strength)
+    each = [
+        spiked_losses(replace(model, alignment=gamma, spikes=r * model.spikes), phi, psi, ridge, d)
+        for gamma, r in pairs
+    ]
+    rows = np.array([(one.train, one.test, one.objective) for one in each])
+    values = np.moveaxis(rows, 1, 0).reshape(3, *pairs.shape, *rows.shape[2:])
+    train, test, objective = map(plain, values)
     return Losses(train, test, objective)
 
 
@@ -183,19 +216,13 @@ def solve_spiked(
     psi: float,
     ridge: float,
     d: int | None = None,
-    leverage: bool = False,
     near: SpikedSolution | None = None,
     tolerance: float = _TOLERANCE,
-    mean_noise: ArrayLike | None = None,
 ) -> SpikedSolution:
     r"""Solve one point; the arguments are those of `spiked_losses`.
 
     `near` is the solution of a neighbouring point of the same model, whose grid and fixed point start
     this one. The grid of kappa is refined until every average is good to the tolerance.
-
-    `mean_noise`, of shape (G, G) and in units of 1/N, adds to the Gram matrix of what the bulk rows leave in
-    the means of the groups, :math:`\frac1{N\pi_g}\sum_{j\in g}w_j`, without a change of the rows' own
-    covariance; it needs `d`, and ``leverage=False``.
 
     Examples
     --------
@@ -206,37 +233,8 @@ def solve_spiked(
     >>> print(f"{solution.objective:.4f} {solution.train + 0.1 * solution.N.sum():.4f}")
     0.3619 0.3619
     """
-    check_instance("model", model, SpikedModel)
-    named = (("phi", phi), ("psi", psi), ("ridge", ridge))
-    phi, psi, ridge = (check_number(name, value, check_positive) for name, value in named)
-    if near is not None:
-        check_instance("near", near, SpikedSolution)
-    fixed = _fixed_arguments(ridge, d, leverage, tolerance)
-    noise = 0.0 if mean_noise is None else _checked_noise(mean_noise, model, d, leverage) * psi * fixed[0]
-    return _solve_point(model, Ratios(1 / phi, 1 / psi, ridge, *fixed, noise), near)
-
-
-def _checked_noise(mean_noise: ArrayLike, model: SpikedModel, d: int | None, leverage: bool) -> np.ndarray:
-    if d is None or leverage:
-        raise ValueError("mean_noise needs d, and leverage=False: it is an effect of order 1/N")
-    noise = check_matrix("mean_noise", mean_noise)
-    if noise.shape != 2 * model.spikes.shape or not np.allclose(noise, noise.T):
-        raise ValueError(f"mean_noise must be a symmetric matrix over the groups, got {shown(mean_noise)}")
-    return noise
-
-
-def _fixed_arguments(
-    ridge: np.ndarray | float, d: int | None, leverage: bool, tolerance: float
-) -> tuple[float, bool, float]:
-    """1/d, leverage and tolerance, checked; the penalties must have powers."""
-    check_size("ridge", ridge)
-    leverage = check_flag("leverage", leverage)
-    if leverage and d is None:
-        raise ValueError("d must be given with leverage=True: the leverage of the mean part is O(1/d)")
-    if leverage and d == 1:
-        raise ValueError("d must be >= 2 with leverage=True, got 1: beside the spike no direction is left")
-    inverse_d = 0.0 if d is None else 1 / check_count("d", d)
-    return inverse_d, leverage, check_number("tolerance", tolerance, check_positive)
+    inverse_d = 0.0 if d is None else 1 / d
+    return _solve_point(model, Ratios(1 / phi, 1 / psi, float(ridge), inverse_d, tolerance), near)
 
 
 def _solve_point(model: SpikedModel, ratios: Ratios, near: SpikedSolution | None) -> SpikedSolution:
@@ -248,7 +246,9 @@ def _solve_point(model: SpikedModel, ratios: Ratios, near: SpikedSolution | None
             solution = _solve_on(table, ratios, start)
         except np.linalg.LinAlgError as error:
             at = {"spikes": model.spikes.tolist(), "ratios": ratios}
-            raise ConvergenceError("spiked_features", np.inf, at, ratios.difficulty(table)) from error
+            raise ConvergenceError(
+                "spiked_features", np.inf, at, ratios.difficulty(table.features)
+            ) from error
         coarse = _unresolved(solution, ratios.tolerance)
         if not np.any(coarse):
             return solution
@@ -275,63 +275,10 @@ def _unresolved(solution: SpikedSolution, tolerance: float) -> np.ndarray:
     return np.any(table.grid.errors(values, rounding) > limit, axis=0)
 
 
-def _solve_on(
-    table: SpikedTable, ratios: Ratios, start: tuple[np.ndarray, np.ndarray] | None
-) -> SpikedSolution:
+def _solve_on(table: SpikedTable, ratios: Ratios, start: Start | None) -> SpikedSolution:
     if table.features.fractions.size > _FEW and ratios.inverse_d > 0:
         try:
-            return _solve_swept(table, ratios, start)
+            return solve_fit(table, ratios, sweep_fixed_point(table.features, ratios, start))
         except (ConvergenceError, np.linalg.LinAlgError):
             start = None
-    if not ratios.leverage:
-        point = solve_fixed_point(
-            table.features, ratios.alpha, ratios.beta, ratios.penalty, start, tolerance=ratios.tolerance
-        )
-        return second_moments(table, ratios, point, mean_part(table, ratios, point))
-    # The leverage of the mean part adds to V; each pass changes it by a factor O(1/d).
-    weights = _weights_across(table.features.bulk, ratios.inverse_d)
-    extra = np.zeros_like(table.grid.weights)
-    change = np.inf
-    for _ in range(PASSES):
-        point = solve_fixed_point(
-            table.features, ratios.alpha, ratios.beta, ratios.penalty, start, extra, weights, ratios.tolerance
-        )
-        mean = mean_part(table, ratios, point)
-        new = ratios.inverse_d / ratios.beta * np.sum((mean.half_inverse @ table.columns) ** 2, axis=0)
-        change = float(np.max(np.abs(new - extra) * point.D))
-        if change < ratios.tolerance:
-            return second_moments(table, ratios, point, mean)
-        extra, start = new, (point.c, point.V)
-    raise ConvergenceError("spiked_features (leverage)", change, {"ratios": ratios}, ratios.difficulty(table))
-
-
-def _solve_swept(
-    table: SpikedTable, ratios: Ratios, start: tuple[np.ndarray, np.ndarray] | None
-) -> SpikedSolution:
-    """The same fixed point with the leverage swept along: for many groups."""
-    bulk = table.features.bulk
-    weights = _weights_across(bulk, ratios.inverse_d) if ratios.leverage else bulk.weights
-
-    def lift(sweep: Sweep) -> np.ndarray:
-        return leverage_lift(table, ratios, sweep) if ratios.leverage else np.zeros_like(sweep.D)
-
-    point = sweep_fixed_point(
-        table.features, ratios.alpha, ratios.beta, ratios.penalty, lift, weights, ratios.tolerance, start
-    )
-    return second_moments(table, ratios, point, mean_part(table, ratios, point))
-
-
-def _weights_across(bulk: BulkCovariance, inverse_d: float) -> np.ndarray:
-    """The weights of the bulk without the direction v, which the mean part counts.
-
-    Of d directions less than one lies in the last tail of the spectrum, so that v cannot lie there: a share
-    of v beyond the d-th part of the weights is taken away at its edge. The trace then stays positive.
-    """
-    size = bulk.scales.max(axis=0)
-    order = np.argsort(-size, kind="stable")
-    full = np.cumsum(bulk.weights[order]) >= inverse_d * (1 - _ROUNDING)
-    edge = order[np.argmax(full)]
-    beyond = size > size[edge]
-    taken = np.where(beyond, 0.0, bulk.vv)
-    taken[edge] += bulk.vv[beyond].sum()
-    return bulk.weights - inverse_d * taken
+    return solve_fit(table, ratios, solve_fixed_point(table.features, ratios, start))

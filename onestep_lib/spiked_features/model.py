@@ -6,25 +6,22 @@ fixed point needs.
 
 Functions
 ---------
-kappa_table            model's functions of kappa on a grid
-isotropic_covariance   bulk with one bin: covariance I/d for every group
+kappa_table   a model's functions of kappa on a grid
 """
 
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from onestep_lib._checks import (
-    check_count,
     check_instance,
     check_nonnegative,
     check_number,
     check_positive,
-    check_real,
     check_shape,
     check_size,
     check_vector,
@@ -45,6 +42,10 @@ __all__ = [
     "SpikedModel",
     "kappa_table",
 ]
+
+
+# A penalty smaller than this share of the features' power is lost in the rounding of their Gram matrix.
+_FAINT = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,32 +85,21 @@ class SpikedModel:
     def __post_init__(self) -> None:
         check_instance("activation", self.activation, Activation)
         check_instance("target", self.target, (Target, TwoIndexTarget))
-        if self.bulk is not None:
-            check_instance("bulk", self.bulk, BulkCovariance)
-        spikes = np.atleast_1d(check_real("spikes", self.spikes))
-        fractions = np.atleast_1d(check_positive("fractions", self.fractions))
-        fractions = check_vector("fractions", fractions, spikes.size)
+        spikes = check_vector("spikes", self.spikes)
+        fractions = check_vector("fractions", check_positive("fractions", self.fractions), spikes.size)
         if abs(fractions.sum() - 1) > 1e-9:
             raise ValueError(f"fractions must sum to 1, got {shown(self.fractions)}")
         alignment = check_number("alignment", self.alignment)
         if not -1 <= alignment <= 1:
             raise ValueError(f"alignment must lie in [-1, 1], got {shown(self.alignment)}")
-        scales = check_shape("scales", check_positive("scales", self.scales), spikes.shape)
         variance = check_nonnegative("row_variance", self.row_variance)
-        variance = check_shape("row_variance", variance, spikes.shape)
-        if self.bulk is not None and self.bulk.scales.shape != (spikes.size, self.bulk.weights.size):
-            raise ValueError(
-                f"bulk.scales must have one row a group and one column a bin, ({spikes.size}, "
-                f"{self.bulk.weights.size}), got {self.bulk.scales.shape}"
-            )
         checked = {
-            "spikes": check_vector("spikes", spikes),
+            "spikes": spikes,
             "fractions": fractions / fractions.sum(),
             "alignment": alignment,
             "noise": check_number("noise", self.noise, check_nonnegative),
-            "scales": scales,
-            "row_variance": variance,
-            "bulk": self.bulk,
+            "scales": check_shape("scales", check_positive("scales", self.scales), spikes.shape),
+            "row_variance": check_shape("row_variance", variance, spikes.shape),
         }
         for name in ("spikes", "noise", "scales"):
             check_size(name, checked[name])
@@ -160,14 +150,13 @@ def kappa_table(model: SpikedModel, grid: KappaGrid) -> SpikedTable:
     >>> print(f"E y^2 = {table.grid.weights @ table.labels.H:.4f}")
     E y^2 = 1.2500
     """
-    check_instance("model", model, SpikedModel)
-    check_instance("grid", grid, KappaGrid)
     kappa = grid.nodes
     means = feature_means(model.activation, model.spikes, kappa, model.scales)
     labels = _labels(model.target, tuple(kappa.tolist()), model.alignment, model.noise)
     rows = np.sqrt(model.row_variance / 2)[:, None] * means.m2
     columns = np.concatenate([means.mu0, kappa * means.mu1, rows])
-    bulk = isotropic_covariance(model.spikes.size) if model.bulk is None else model.bulk
+    one, groups = np.ones(1), model.spikes.size
+    bulk = model.bulk or BulkCovariance(one, one, 0 * one, one, np.ones((groups, 1)))
     features = GroupTable(means, grid.weights, model.fractions, bulk)
     return SpikedTable(grid, features, labels, columns)
 
@@ -182,26 +171,34 @@ def _labels(
 
 @dataclass(frozen=True, eq=False)
 class Ratios:
-    """alpha = n/d, beta = N/d, the ridge, 1/d (0: infinite d), and the tolerance of the solution.
-
-    `mean_noise`, a matrix over the groups, is that of `solve_spiked` divided by N.
-    """
+    """alpha = n/d, beta = N/d, the ridge, 1/d (0: infinite d), and the tolerance of the solution."""
 
     alpha: float
     beta: float
     ridge: float
-    inverse_d: float
-    leverage: bool
-    tolerance: float
-    mean_noise: np.ndarray | float = 0.0
+    inverse_d: float = 0.0
+    tolerance: float = 1e-12
+
+    @property
+    def a(self) -> float:
+        """n/N."""
+        return self.alpha / self.beta
 
     @property
     def penalty(self) -> float:
-        return self.ridge * self.alpha / self.beta
+        """The ridge in the normalisation of :mod:`onestep_lib.spiked_features.fixed_point`."""
+        return self.ridge * self.a
 
-    def difficulty(self, table: SpikedTable) -> str:
-        """What about the point is out of the solver's reach."""
-        return difficulty(table.features, self.alpha, self.beta, self.penalty, self.leverage)
+    def difficulty(self, features: GroupTable) -> str:
+        """Say what about the problem is out of a solver's reach."""
+        power = features.means.mu1**2 + features.means.mu2_sq
+        share = self.ridge / float(features.fractions @ (power @ features.weights))
+        if share < _FAINT:
+            return (
+                f"the penalty is only {share:.1e} of the features' power, below what rounding leaves of it: "
+                "take a larger ridge or a smaller step"
+            )
+        return "the features may span too many orders of magnitude: take a smaller step or a larger ridge"
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,20 +222,6 @@ class BulkCovariance:
     vt: np.ndarray
     tt: np.ndarray
     scales: np.ndarray
-
-
-def isotropic_covariance(groups: int) -> BulkCovariance:
-    """Return the bulk with one bin: covariance I/d for every group.
-
-    Examples
-    --------
-    >>> from onestep_lib.spiked_features.model import isotropic_covariance
-    >>> bulk = isotropic_covariance(groups=2)
-    >>> print(bulk.weights, bulk.scales.tolist())
-    [1.] [[1.0], [1.0]]
-    """
-    groups = check_count("groups", groups)
-    return BulkCovariance(np.ones(1), np.ones(1), np.zeros(1), np.ones(1), np.ones((groups, 1)))
 
 
 class Pairs:
@@ -271,50 +254,24 @@ class GroupTable:
         Weights of the averages over kappa.
     fractions : ndarray, shape (G,)
     bulk : BulkCovariance
-    moments : ndarray, shape (P + G, K)
-        :math:`\mu_{1,g}\mu_{1,h}` for the P = G(G + 1)/2 pairs g <= h, then :math:`\mu_{2,g}^2`; `counted`
-        has the pairs g < h twice.
     """
 
     means: FeatureMeans
     weights: np.ndarray
     fractions: np.ndarray
     bulk: BulkCovariance
-    pairs: Pairs = field(init=False, repr=False, compare=False)
-    moments: np.ndarray = field(init=False, repr=False, compare=False)
-    counted: np.ndarray = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        pairs = Pairs(self.fractions.size)
-        products = self.means.mu1[pairs.rows] * self.means.mu1[pairs.cols]
-        moments = np.concatenate([products, self.means.mu2_sq])
-        multiplicity = np.append(pairs.multiplicity, np.ones(pairs.groups))
-        object.__setattr__(self, "pairs", pairs)
-        object.__setattr__(self, "moments", moments)
-        object.__setattr__(self, "counted", multiplicity[:, None] * moments)
+    @cached_property
+    def pairs(self) -> Pairs:
+        return Pairs(self.fractions.size)
 
+    @cached_property
+    def moments(self) -> np.ndarray:
+        r""":math:`\mu_{1,g}\mu_{1,h}` for the P pairs g <= h, then :math:`\mu_{2,g}^2`, shape (P + G, K)."""
+        mu1 = self.means.mu1
+        return np.concatenate([mu1[self.pairs.rows] * mu1[self.pairs.cols], self.means.mu2_sq])
 
-# A penalty smaller than this share of the features' power is lost in the rounding of their Gram matrix.
-_FAINT = 1e-13
-
-
-def feature_power(features: GroupTable) -> float:
-    r"""The mean of :math:`\mu_1^2+\mu_2^2` over neurons and kappa."""
-    means = features.means
-    return float(features.fractions @ ((means.mu1**2 + means.mu2_sq) @ features.weights))
-
-
-def difficulty(features: GroupTable, alpha: float, beta: float, penalty: float, leverage: bool) -> str:
-    """Say what about a problem is out of a solver's reach; `leverage`: whether it has one."""
-    share = penalty * beta / alpha / feature_power(features)
-    if share < _FAINT:
-        return (
-            f"the penalty is only {share:.1e} of the features' power, below what rounding leaves of it: "
-            "take a larger ridge or a smaller step"
-        )
-    if leverage:
-        return (
-            "the O(1/d) leverage of the mean part is not small here, as for heavy-tailed labels or features "
-            "or a small d: take leverage=False or a larger d"
-        )
-    return "the features may span too many orders of magnitude: take a smaller step or a larger ridge"
+    @cached_property
+    def counted(self) -> np.ndarray:
+        """The moments with the pairs g < h twice."""
+        return np.append(self.pairs.multiplicity, np.ones(self.fractions.size))[:, None] * self.moments

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from onestep_lib._checks import check_instance
 from onestep_lib.spiked_features.model import SpikedModel
 
 __all__ = [
@@ -61,7 +60,6 @@ def span_floor(model: SpikedModel) -> float:
     >>> print(f"{span_floor(one):.3f} {span_floor(two):.3f}")  # more values of the spike, more functions
     0.028 0.012
     """
-    check_instance("model", model, SpikedModel)
     table = model.table
     weights, labels = table.grid.weights, table.labels
     apart = weights @ (labels.variance - labels.h1**2)

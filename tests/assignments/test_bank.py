@@ -33,7 +33,7 @@ def test_answers_to_a_task(name, task):
         assert told, (answer.name, messages)
     right, *wrong, copied = lost.values()
     assert right == 0, lost
-    assert 0 < min(wrong), lost
+    assert min(wrong) > 0, lost
     assert max(wrong) <= copied + 1e-9, lost
 
 

@@ -31,7 +31,7 @@ def drawn(s, repeats, seed):
             F = network_features(network, X, rng)
             path = ridge_path(F, y, s.ridge)
             left_out = leave_one_out(F, y, s.ridge)
-            one.append([np.mean(left_out**2), path.gcv, path.degrees_of_freedom / s.n])
+            one.append([np.mean(left_out**2), path.gcv, 1 - np.sqrt(path.train / path.gcv)])
         rows.append(np.transpose(one))
     return np.array(rows)
 
@@ -79,14 +79,9 @@ def test_leave_one_out_is_the_test_loss(deviation):
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
 def test_without_a_step_both_are_the_test_loss(activation, deviation):
     s = SIGNS.replace(activation=activation, step=0.0, ridge=[0.01, 0.1])
-    found = validation_losses(s, finite_d=False, leverage=False)
+    # So large that nothing of order 1/d is left.
+    found = validation_losses(s.replace(n=10**9 * s.n, d=10**9 * s.d, N=10**9 * s.N))
     np.testing.assert_allclose(found.generalised, found.leave_one_out, rtol=1e-8)
     deviation(
         "cross_validation.validation_losses", "gcv without a step", found.generalised, found.leave_one_out
     )
-
-
-def test_the_options_of_the_theories():
-    assert isinstance(validation_losses(SIGNS.replace(step=1.0)).generalised, float)
-    with pytest.raises(ValueError, match="finite_d must be True with leverage=True"):
-        validation_losses(SIGNS, finite_d=False)

@@ -6,8 +6,10 @@ import pytest
 from onestep_lib import Setting, giant_step, simulate
 from onestep_lib.beyond.even_targets import even_losses, even_map, even_share
 from onestep_lib.experiment import gradient_step, initial_network, sample_batch, sample_direction
+from onestep_lib.experiment.steps import scheduled_steps
 from onestep_lib.quadrature import gaussian_mean
 from onestep_lib.repeats import mean_and_error
+from onestep_lib.schedules import Schedule
 
 MEAN = gaussian_mean(lambda z: np.tanh(z**2 - 1))
 
@@ -25,7 +27,7 @@ def stepped(d, step):
 
 
 @pytest.mark.parametrize("activation", ["relu", "softplus", "tanh"])
-def test_the_share_is_that_of_the_rows(activation):
+def test_the_share_is_that_of_the_rows(activation, deviation):
     setting = stepped(150, 8).replace(activation=activation)
     shares = []
     for rng in np.random.default_rng(3).spawn(8):
@@ -36,6 +38,7 @@ def test_the_share_is_that_of_the_rows(activation):
     mean, error = mean_and_error(np.array(shares))
     print(mean, error, even_share(setting))
     assert abs(mean / even_share(setting) - 1) < 3.5 * error / mean + 0.03
+    deviation("even_targets.even_share", "d = 150, 8 draws", mean, even_share(setting), error)
 
 
 def test_networks_learn_below_the_wall():
@@ -78,3 +81,32 @@ def test_networks_stay_level_along_that_line():
     (small, small_error), (large, large_error) = found
     assert abs(small - large) < 3.5 * np.hypot(small_error, large_error)
     assert abs(even_losses(larger.replace(step=step)).test / large - 1) < 0.1
+
+
+def test_a_second_step_of_order_one_keeps_the_gain():
+    """1/c_1^2 = 4 takes the noise spike away, r -> r (1 - eta_2 c_1^2); one like the first loses the gain."""
+    setting = stepped(60, 8)
+    losses = {
+        second: simulate(
+            setting.replace(updates=Schedule((1, second / setting.step))), np.random.default_rng(9), 6
+        )
+        for second in (4, 8 * np.sqrt(240))
+    }
+    one = simulate(setting, np.random.default_rng(9), 6)
+    print(one.test, {second: (found.test, found.test_se) for second, found in losses.items()})
+    gain = one.draws[:, 1] - losses[4].draws[:, 1]
+    assert gain.mean() > 4 * gain.std(ddof=1) / np.sqrt(gain.size)
+    assert losses[8 * np.sqrt(240)].test > 2 * one.test
+    # The spike itself, in the weights.
+    rng = np.random.default_rng(2)
+    beta = sample_direction(60, rng)
+    network = initial_network(setting, rng)
+    batches = [sample_batch(setting, 960, beta, rng) for _ in range(2)]
+    v = batches[0][0].T @ batches[0][1]
+    v /= np.linalg.norm(v)
+    along = [
+        np.mean(scheduled_steps(network, batches[: len(steps)], steps).weights @ v * network.readout)
+        for steps in ([setting.step], [setting.step, 4])
+    ]
+    print(along)
+    assert abs(along[1]) < 0.3 * along[0]

@@ -36,7 +36,7 @@ def z_scores(one, theory, seed, repeats):
 def check(z, note, deviation):
     rms = np.sqrt(np.mean(np.square(z)))
     print(f"{note}: {np.size(z)} numbers, rms z {rms:.2f}, largest {np.abs(z).max():.1f}")
-    deviation("free_spikes.free_losses", f"drawn features, n = {SIZES[0]}: {note}", z, 0, 1)
+    deviation("losses.free_losses", f"drawn features, n = {SIZES[0]}: {note}", z, 0, 1)
     assert rms < 1.8
     assert np.abs(z).max() < 4.5
 
@@ -47,7 +47,7 @@ def test_vocabularies(values, sigma, deviation):
     z = []
     for seed, (gamma, r) in enumerate(((0.9, 1.0), (0.5, 2.0))):
         one = model(values, sigma)
-        theory = free_losses(one, gamma, r, *RATIOS, [0.01, 0.1], d=SIZES[1], leverage=True)
+        theory = free_losses(one, gamma, r, *RATIOS, [0.01, 0.1], d=SIZES[1])
         drawn = replace(one, alignment=gamma, spikes=r * one.spikes)
         z.append(z_scores(drawn, theory, 10 * values + seed, 16))
     check(z, f"{sigma}, {values} values", deviation)
@@ -61,7 +61,7 @@ def test_a_grid_of_overlaps_and_sizes(values, deviation):
     for i, gamma in enumerate(gammas):
         for j, r in enumerate(strengths):
             one = model(values, "softplus", row_variance=1.0)
-            theory = free_losses(one, gamma, r, *RATIOS, [0.01, 0.1], d=SIZES[1], leverage=True)
+            theory = free_losses(one, gamma, r, *RATIOS, [0.01, 0.1], d=SIZES[1])
             drawn = replace(one, alignment=gamma, spikes=r * one.spikes)
             z.append(z_scores(drawn, theory, 100 * i + j, 24))
     check(z, f"softplus, Gaussian rows, {values} values, 5 x 5 overlaps and sizes", deviation)
@@ -70,7 +70,7 @@ def test_a_grid_of_overlaps_and_sizes(values, deviation):
 def test_two_directions(deviation):
     labels = TwoIndexTarget(lambda kappa, z: np.tanh(kappa) + 0.7 * kappa * z)
     one = model(2, target=labels)
-    theory = spiked_losses(one, *RATIOS, [0.01, 0.1], SIZES[1], True)
+    theory = spiked_losses(one, *RATIOS, [0.01, 0.1], SIZES[1])
     check(z_scores(one, theory, 5, 16), "a target of two directions", deviation)
 
 

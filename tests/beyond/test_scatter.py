@@ -94,3 +94,12 @@ def test_what_has_no_scatter_is_refused():
         loss_scatter(plane, 20, 10, 10, 0.1)
     with pytest.raises(ValueError, match="shared must lie in"):
         shared_error(model(), 20, 10, 10, 0.1, 1.5)
+
+
+def test_narrow_integers_do_not_overflow():
+    model = SpikedModel(activation("tanh"), [1], [1], target((0, 1)), alignment=0.8, noise=0.5)
+    found, expected = (
+        loss_scatter(model, *map(kind, (50_000, 100, 25_000)), 0.1) for kind in (np.int32, int)
+    )
+    np.testing.assert_array_equal(found.rows, expected.rows)
+    np.testing.assert_array_equal(found.samples, expected.samples)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onestep_lib import Setting
-from onestep_lib.beyond import second_gradient
+from onestep_lib.beyond import second_gradient, second_step
 from onestep_lib.experiment import (
     first_layer_gradient,
     gradient_direction,
@@ -15,7 +15,7 @@ from onestep_lib.experiment import (
 )
 from onestep_lib.hermite import hermite
 from onestep_lib.quadrature import gaussian_mean
-from onestep_lib.small_step import gradient_spike, second_direction, second_step
+from onestep_lib.small_step import gradient_spike, second_direction
 
 
 def without_line(z):

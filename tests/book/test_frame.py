@@ -43,12 +43,11 @@ MISSPELLED = {
 }
 # Public modules that state no formula of the theory.
 NO_THEORY = {
-    "batches", "convergence", "costs", "drawings", "explorer", "initialisation",
-    "inputs", "kernel", "look", "repeats",
-    "formulas", "laboratory", "network", "plotting", "portraits", "schedules", "series", "settings",
-    "signature", "simulation", "sliders", "svg", "sweep", "trial",
+    "batches", "convergence", "cost", "costs", "explorer", "formulas", "initialisation", "inputs", "kernel",
+    "laboratory", "look", "network", "panels", "plotting", "portraits", "repeats", "schedules", "series",
+    "settings", "signature", "simulation", "sliders", "svg", "sweep", "trial",
     # Parts of `losses`, whose deviations are theirs.
-    "inner_average", "mean_part", "model", "second_moments",
+    "fit", "model",
 }  # fmt: skip
 
 

@@ -353,9 +353,11 @@ def test_no_site_is_needed_and_a_notebook_that_was_written_in_stays(small, tmp_p
     for path in tmp_path.glob("*.ipynb"):
         assert path.read_bytes() == (small / path.name).read_bytes()
     (tmp_path / "01-a.ipynb").write_text("mine")
-    os.utime(tmp_path / "01-a-solutions.ipynb", (0, 0))
-    assert [path.name for path in tool.make(tmp_path, root)] == ["01-a-solutions.ipynb"]
+    assert tool.make(tmp_path, root) == []
     assert (tmp_path / "01-a.ipynb").read_text() == "mine"
+    os.utime(tmp_path / "01-a-solutions.ipynb", (0, 0))
+    os.utime(tmp_path / "01-a.ipynb", (0, 0))  # older than the chapter
+    assert [path.name for path in tool.make(tmp_path, root)] == ["01-a-solutions.ipynb", "01-a.ipynb"]
 
 
 def test_the_branch_is_pushed_and_binder_can_build_its_clone(tmp_path):

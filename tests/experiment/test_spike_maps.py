@@ -18,7 +18,7 @@ from onestep_lib.experiment import (
     spike_features,
     take_steps,
 )
-from onestep_lib.large_step import stepped_vocabulary
+from onestep_lib.large_step import stepped_model
 from onestep_lib.small_step.stairs import finite_gain
 from onestep_lib.spiked_features import spiked_losses
 
@@ -86,9 +86,9 @@ def test_a_large_step_feels_the_first_exchange(deviation):
     """At n^0.45 the rest of the gradient widens the bulk: the rank-one network is better, by the theory."""
     setting = sized(800, "centred relu", 0.45).replace(target=(0, 1, 1.0), noise=0.3)
     gaps, errors, _ = differences(setting, [network_features, rank_one_features], 60, 3)
-    model = replace(stepped_vocabulary(setting, setting.step), bulk=None, scales=1.0, row_variance=0.0)
+    model = replace(stepped_model(setting, setting.step), bulk=None, scales=1.0, row_variance=0.0)
     ratios = setting.phi, setting.psi, setting.ridge
-    rank_one, exact = spiked_losses(model, *ratios, setting.d, True, 1e-8), one_step(setting)
+    rank_one, exact = spiked_losses(model, *ratios, setting.d, 1e-8), one_step(setting)
     expected = np.array([rank_one.test - exact.test, rank_one.objective - exact.objective])
     z = (gaps[0, 1:] - expected) / errors[0, 1:]
     print(

@@ -3,8 +3,8 @@
     python tests/experiments/single_networks.py onestep_lib/datasets/single_networks.json
 
 200 settings of one family (`drawn_setting`): n from 100 to 1000, d from n/5 to n, N from 0.15 n to 1.5 n,
-steps from 0.2 to 4 sqrt(N), four activations, five targets, both laws of the rows, centred and scaled output;
-two networks each. Setting and networks k come from `numpy.random.default_rng([SEED, k])`. Two and a quarter
+steps from 0.2 to 4 sqrt(N), four activations, five targets, both laws of the rows; two
+networks each. Setting and networks k come from `numpy.random.default_rng([SEED, k])`. Two and a quarter
 minutes of one core.
 """
 
@@ -35,8 +35,7 @@ def drawn_setting(rng: np.random.Generator) -> tuple[Setting, dict]:
         "n": n, "d": d, "N": N, "activation": str(rng.choice(ACTIVATIONS)),
         "target": TARGETS[rng.integers(len(TARGETS))], "noise": float(rng.uniform(0, 0.5)),
         "ridge": between(0.003, 0.3), "step": between(0.2, 4) * N**0.5,
-        "rows": str(rng.choice(["gaussian", "spherical"])), "output": str(rng.choice(["centred", "scaled"])),
-        "readout": "signs",
+        "rows": str(rng.choice(["gaussian", "spherical"])), "readout": "signs",
     }  # fmt: skip
     return Setting(**fields), fields
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from onestep_lib import Setting
-from onestep_lib.experiment import step_portrait
-from onestep_lib.figures import signature_explorer
+from onestep_lib.figures import signature_explorer, step_portrait
 
 EXPONENTS = np.array([0.0, 0.3, 0.6])
 

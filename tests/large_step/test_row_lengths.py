@@ -8,7 +8,7 @@ import pytest
 
 from onestep_lib import Setting
 from onestep_lib.activations import Activation, Target, activation
-from onestep_lib.large_step.row_lengths import RowLengths, expected_lengths
+from onestep_lib.large_step.row_lengths import expected_lengths
 from onestep_lib.quadrature import gaussian_mean
 
 ROUTE = "rows drawn at two finite d, extrapolated"
@@ -166,17 +166,3 @@ def test_extreme_settings_are_finite_and_fast(sigma):
                 assert np.min(np.linalg.eigvalsh(correlation)) > -1e-12
                 assert np.all(np.isfinite(lengths.nu([-1e4, 0.0, 1e-4, 1.0, 1e4])))
     assert time.process_time() - start < 1
-
-
-def test_bad_input_is_named():
-    lengths = RowLengths(np.array([1.0, 0, 1]), np.eye(3))
-    with pytest.raises(TypeError, match="shift"):
-        lengths.nu("1")
-    with pytest.raises(ValueError, match="shift"):
-        lengths.nu(np.nan)
-    with pytest.raises(ValueError, match="mean"):
-        RowLengths(np.ones(2), np.eye(3))
-    with pytest.raises(ValueError, match="covariance"):
-        RowLengths(np.ones(3), np.ones((2, 3)))
-    with pytest.raises(ValueError, match="activation must have a derivative"):
-        expected_lengths(setting("sign", HE12, 0.6))

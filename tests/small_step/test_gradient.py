@@ -21,7 +21,7 @@ from onestep_lib.experiment import (
     take_steps,
 )
 from onestep_lib.experiment.steps import residual
-from onestep_lib.large_step import spike_strength
+from onestep_lib.large_step import stepped_model
 from onestep_lib.large_step.row_lengths import expected_lengths
 from onestep_lib.small_step import (
     direction_floor,
@@ -34,7 +34,6 @@ from onestep_lib.small_step import (
     spike_norms,
     weight_spectrum,
 )
-from onestep_lib.small_step.gradient import Spike
 from onestep_lib.small_step.spikes import spike_constant
 
 
@@ -83,7 +82,8 @@ LIMITS = {
     "weight_spectrum": weight_spectrum,
     "raw weight_spectrum": lambda s: weight_spectrum(s.replace(output="raw")),
     "spike_constant": spike_constant, "spike_norms": lambda s: spike_norms(s, 3),
-    "expected_lengths": expected_lengths, "spike_strength": lambda s: spike_strength(s, 5.0),
+    "expected_lengths": expected_lengths,
+    "stepped_model": lambda s: stepped_model(s, 5.0, "isotropic").spikes,
 }  # fmt: skip
 
 
@@ -370,28 +370,3 @@ def test_errors_of_draws():
         rank_one_error(np.ones((7, 5)), network, direction)
     with pytest.raises(ValueError, match="steps must be a number or a non-empty 1-D sequence"):
         list(take_steps(network, X, y, np.ones((2, 2))))
-
-
-def test_errors():
-    with pytest.raises(ValueError, match="activation must have a derivative"):
-        weight_spectrum(Setting(n=10, d=10, N=10, activation="sign"))
-    with pytest.raises(ValueError, match="mean zero"):
-        gradient_spike(Setting(n=10, d=10, N=10, target=(1.0, 1.0)))
-    with pytest.raises(ValueError, match="must not both be 0"):
-        gradient_spike(Setting(n=10, d=10, N=10, target=(0.0,)))
-    with pytest.raises(ValueError, match="output must be 'centred' or 'scaled'"):
-        exact_spike(Setting(n=10, d=10, N=10, target=(0, 1.0), output="raw"))
-    for wrong, name in (((-1, 0.5), "power"), ((1, 2.0), "alignment"), ((1, 0.5, -3), "widening")):
-        with pytest.raises(ValueError, match=f"{name} must"):
-            Spike(*wrong)
-    with pytest.raises(ValueError, match="output must be 'centred' for the second direction, got 'scaled'"):
-        second_direction(Setting(n=10, d=10, N=10, output="scaled"))
-    with pytest.raises(ValueError, match="activation must have c_1 != 0"):
-        exact_spike(Setting(n=10, d=10, N=10, target=(0, 1.0), activation="abs"))
-    network, _, X, y = draw(Setting(n=10, d=5, N=6), np.random.default_rng(0))
-    with pytest.raises(ValueError, match="output must be one of"):
-        residual(network, X, y, "wrong")
-    with pytest.raises(ValueError, match="steps must be >= 0"):
-        list(take_steps(network, X, y, -1.0))
-    with pytest.raises(ValueError, match="direction must be a 1-D array of length 5"):
-        rank_one_error(np.ones((6, 5)), network, np.ones(4))

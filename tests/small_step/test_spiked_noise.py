@@ -25,7 +25,7 @@ def test_resolvents_are_those_of_the_marchenko_pastur_law(ratio, deviation):
     rows, _ = noise_resolvents(1e-12 + 1j / np.sqrt(v), ratio)
     expected = -1j * np.sqrt(v) * marchenko_pastur_means(v, ratio).p
     np.testing.assert_allclose(rows, expected, rtol=1e-9)
-    deviation("spiked_noise.noise_resolvents", "closed averages of the law", abs(rows), abs(expected))
+    deviation("weights.noise_resolvents", "closed averages of the law", abs(rows), abs(expected))
 
 
 @pytest.mark.parametrize("ratio", RATIOS)
@@ -60,7 +60,7 @@ def test_outlier_solves_its_equation_and_overlaps_are_residues(ratio, deviation)
     slope = -(strengths**2) * (after - before) / (2 * h)
     np.testing.assert_allclose(found.left, 2 * rows / slope, rtol=1e-6)
     np.testing.assert_allclose(found.right, 2 * columns / slope, rtol=1e-6)
-    deviation("spiked_noise.one_spike", "residues by differences", found.left, 2 * rows / slope)
+    deviation("weights.one_spike", "residues by differences", found.left, 2 * rows / slope)
 
 
 def test_the_outlier_joins_the_edge_at_the_threshold_as_a_square():
@@ -84,7 +84,7 @@ def test_draws_follow_the_limit(ratio, entries, deviation):
     z = (draws.mean(axis=0) - expected) / error
     # The bias of O(1/d) is below the standard error at these sizes.
     assert np.sqrt(np.mean(z**2)) < 2
-    deviation("spiked_noise.one_spike", "simulation, d = 400", draws.mean(axis=0), expected, error)
+    deviation("weights.one_spike", "simulation, d = 400", draws.mean(axis=0), expected, error)
 
 
 def test_the_noise_transposed_swaps_rows_and_columns():

@@ -86,7 +86,7 @@ def test_spike_level(exponent, level, deviation):
 )
 def test_outliers_reference(entry, deviation):
     s, level = of_config(entry["cfg"]), entry["cfg"]["l"]
-    found = feature_outliers(s, level).values
+    found = feature_outliers(s, level, gradient_spike(s)).values
     np.testing.assert_allclose(found, entry["outliers_theory"], rtol=1e-10)
     assert feature_law(s).edge == pytest.approx(entry["edge"], rel=1e-10)
     deviation("outliers.feature_outliers", "stored, 12 digits", found, entry["outliers_theory"])
@@ -95,6 +95,15 @@ def test_outliers_reference(entry, deviation):
     simulated = np.array(entry["sim_mean"][: found.size])
     expected = np.array(entry["theory_realised_S_mean"][: found.size])
     np.testing.assert_allclose(simulated, expected, rtol=0.06)
+
+
+def test_outliers_are_those_of_the_exact_step_by_default():
+    s = Setting(n=1000, d=500, N=400, activation="softplus", step=6.0, **COMMON)
+    exact, rank_one = (feature_outliers(s, 2, spike).values for spike in (exact_spike(s), gradient_spike(s)))
+    np.testing.assert_array_equal(feature_outliers(s, 2).values, exact)
+    assert abs(exact[0] / rank_one[0] - 1) > 1e-3
+    # Without a step there is none, and an activation that has no slope is covered.
+    assert feature_outliers(s.replace(activation="sign", step=0.0), 1).values.size == 0
 
 
 def test_gram_matrix_of_the_notes(deviation):
@@ -484,17 +493,3 @@ def test_outliers_at_extremes(sizes, slope, rest, mean, step, level):
     assert np.all(np.diff(found.values) <= 1e-9 * found.values[1:])
     assert np.all(np.isfinite(found.overlaps))
     assert np.all((found.overlaps >= -1e-9) & (found.overlaps.sum(axis=1, keepdims=True) <= 1 + 1e-6))
-
-
-def test_errors():
-    s = Setting(n=20, d=10, N=15, activation="softplus", step=[1.0, 2.0])
-    with pytest.raises(ValueError, match="step must be one number"):
-        feature_outliers(s, 1)
-    with pytest.raises(ValueError, match="output must be 'centred' or 'scaled'"):
-        spike_matrix(s.replace(output="raw"), 1)
-    with pytest.raises(ValueError, match=r"exponent must lie in \[0, 1/2\)"):
-        spike_level(0.5)
-    with pytest.raises(ValueError, match="level must be an integer from 1 to 150"):
-        spike_features(0)
-    with pytest.raises(ValueError, match="readout must be a 1-D array of length 15"):
-        spike_matrix(s, 1, readout=np.ones(3))

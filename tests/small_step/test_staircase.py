@@ -535,13 +535,3 @@ def test_every_staircase_refuses(changes, message, name, spike):
     s = Setting(n=20, d=10, N=15, activation="softplus", **COMMON).replace(**changes)
     with pytest.raises(ValueError, match=message):
         STEPS[name](s, spike=spike)
-
-
-def test_errors():
-    s = Setting(n=20, d=10, N=15, activation="softplus", **COMMON)
-    with pytest.raises(ValueError, match="activation must have c_2 != 0"):
-        first_stairs(s.replace(activation="tanh"))
-    with pytest.raises(ValueError, match="level must be an integer from 1 to 150"):
-        staircase(s, 0)
-    with pytest.raises(TypeError, match="spike must be of the class Spike, got 0.5"):
-        finite_staircase(s, 1, 0.5)

@@ -41,16 +41,14 @@ def test_a_polynomial_has_finitely_many_spikes(readout, rows, deviation):
     one_by_one, whole = (matrix(s, 3, exact_spike(s), drawn) for matrix in (spike_matrix, whole_spike_matrix))
     # The columns may be rotated: compare what M sees.
     expected, found = one_by_one @ one_by_one.T, whole @ whole.T
-    deviation("whole_spikes.whole_spike_matrix", "powers one by one, cubic activation", found, expected)
+    deviation("spikes.whole_spike_matrix", "powers one by one, cubic activation", found, expected)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
 
 
 def test_small_steps_have_the_first_powers(deviation):
     s = Setting(n=1000, d=500, N=750, activation="tanh", step=0.1)
     found, expected = (matrix(s, 3) for matrix in (whole_spike_matrix, spike_matrix))
-    deviation(
-        "whole_spikes.whole_spike_matrix", "first powers, step 0.1", found @ found.T, expected @ expected.T
-    )
+    deviation("spikes.whole_spike_matrix", "first powers, step 0.1", found @ found.T, expected @ expected.T)
     np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-6)
 
 

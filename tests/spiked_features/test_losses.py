@@ -106,7 +106,7 @@ def random_bulk(rng, groups, bins=5):
 
 @pytest.mark.parametrize("name", ["tanh", "softplus"])
 @pytest.mark.parametrize("anisotropic", [False, True])
-@pytest.mark.parametrize(("d", "leverage"), [(None, False), (200, False), (200, True)])
+@pytest.mark.parametrize("d", [None, 200])
 @pytest.mark.parametrize(
     ("spikes", "fractions", "scales"),
     [
@@ -115,7 +115,7 @@ def random_bulk(rng, groups, bins=5):
         ((1.0, -0.5, 0.2), (0.3, 0.4, 0.3), (1.2, 1.0, 0.9)),
     ],
 )
-def test_against_plain_sweeps(name, anisotropic, d, leverage, spikes, fractions, scales, deviation):
+def test_against_plain_sweeps(name, anisotropic, d, spikes, fractions, scales, deviation):
     # The sweeps use a trapezoid rule, no Newton and no linear solve: another route to the same equations.
     G, alpha, beta, ridge, nu = len(spikes), 2.0, 1.5, 0.05, 0.7
     sigma = activation(name)
@@ -128,11 +128,11 @@ def test_against_plain_sweeps(name, anisotropic, d, leverage, spikes, fractions,
     bins = None if bulk is None else (bulk.weights, bulk.vv, bulk.vt, bulk.tt, bulk.scales)
     train, test, power = cavity_losses(
         sigma.function, spikes, fractions, labels, alpha, beta, ridge * alpha / beta, bins=bins,
-        scales=np.broadcast_to(scales, G), nu=nu, inverse_d=0.0 if d is None else 1 / d, leverage=leverage,
+        scales=np.broadcast_to(scales, G), nu=nu, inverse_d=0.0 if d is None else 1 / d,
         nodes=801,
     )  # fmt: skip
     model = SpikedModel(sigma, spikes, fractions, HE12, 0.7, 0.3, scales, nu, bulk)
-    found = spiked_losses(model, 1 / alpha, 1 / beta, ridge, d, leverage)
+    found = spiked_losses(model, 1 / alpha, 1 / beta, ridge, d)
     assert found.train == pytest.approx(train, rel=2e-11)
     assert found.test == pytest.approx(test, rel=2e-11)
     assert found.objective == pytest.approx(train + ridge * power, rel=2e-11)
@@ -279,18 +279,6 @@ def test_a_curve_is_the_points_it_is_made_of():
         assert curve.train[i] == pytest.approx(point.train, rel=1e-9)
 
 
-def test_the_objective_falls_with_data_and_rises_with_the_penalty(deviation):
-    # The minimum of the penalised mean rises with the penalty at fixed data: an envelope theorem.
-    model = SpikedModel(activation("relu"), [1.0, -1.0], [0.5, 0.5], HE12, 0.7, 0.3)
-    ridge, h = 0.1, 1e-4
-    low, high = (spiked_losses(model, 0.5, 0.7, ridge + s * h) for s in (-1, 1))
-    solution = solve_spiked(model, 0.5, 0.7, ridge)
-    slope = (high.objective - low.objective) / (2 * h)
-    assert slope == pytest.approx(float(solution.N.sum()), rel=1e-6)
-    route = "envelope theorem, by differences"
-    deviation("losses.solve_spiked", route, float(solution.N.sum()), slope)
-
-
 @st.composite
 def problems(draw, wide):
     names = ["tanh", "erf", "relu", "softplus", "gelu", "sin", "sign", "abs", "he2", "he3", "identity"]
@@ -373,14 +361,10 @@ def test_bad_input_is_named():
         SpikedModel(sigma, [1.0, 2.0], [1.0], labels)
     with pytest.raises(ValueError, match="alignment"):
         SpikedModel(sigma, [1.0], [1.0], labels, 1.2)
-    with pytest.raises(ValueError, match=r"bulk\.scales"):
-        SpikedModel(sigma, [1.0, 2.0], [0.5, 0.5], labels, bulk=random_bulk(np.random.default_rng(0), 1))
     model = SpikedModel(sigma, [1.0], [1.0], labels, 0.5)
     for bad in ((0.0, 1.0, 1.0), (1.0, -1.0, 1.0), (1.0, 1.0, 0.0), (1.0, 1.0, np.nan)):
         with pytest.raises(ValueError, match=r"phi|psi|ridge"):
             spiked_losses(model, *bad)
-    with pytest.raises(ValueError, match="leverage"):
-        spiked_losses(model, 1.0, 1.0, 1.0, leverage=True)
 
 
 def test_the_solver_gives_up_loudly(monkeypatch):

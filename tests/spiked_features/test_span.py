@@ -59,8 +59,3 @@ def test_parity_is_never_overcome():
 def test_without_a_spike_it_is_the_wall():
     model = SpikedModel(activation("tanh"), [0.0], [1.0], target((0, 1, 0.7, 0.2)), 0.5, 0.3)
     assert span_floor(model) == pytest.approx(2 * 0.49 + 6 * 0.04 + 0.09, rel=1e-9)
-
-
-def test_refusals():
-    with pytest.raises(TypeError, match="model"):
-        span_floor(None)

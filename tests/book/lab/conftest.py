@@ -16,8 +16,6 @@ import pytest
 from browser import chromium
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from book._tools import notebooks
-
 ROOT = Path(__file__).resolve().parents[3]
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -49,7 +47,8 @@ def window(browser: Browser) -> Iterator[BrowserContext]:
 def branch(tmp_path_factory) -> Path:
     """What Binder opens: the branch of notebooks, so that no run changes the repository."""
     folder = tmp_path_factory.mktemp("branch")
-    notebooks.branch(folder)
+    command = [sys.executable, "-m", "book._tools.notebooks", "--branch", folder]
+    subprocess.run(command, check=True, cwd=ROOT)
     return folder
 
 

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]-*.ipynb"))
-LIVE = next(path for path in CHAPTERS if "live(" in path.read_text("utf-8"))
+LIVE = [path for path in CHAPTERS if "live(" in path.read_text("utf-8")]
 SECONDS = 60  # budget on one core; a busy machine may take three times as long before the test fails
 MEMORY = 1e9
 
@@ -26,7 +26,7 @@ CELLS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", [path.name for path in (CHAPTERS[0], LIVE, CHAPTERS[-1])])
+@pytest.mark.parametrize("name", [path.name for path in (CHAPTERS[0], *LIVE[:1], CHAPTERS[-1])])
 def test_chapter_runs_and_its_explorer_moves(opened, lab, name):
     page = opened(f"book/{name}")
     seconds, memory = run_all(page, lab)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from onestep_lib import Setting, one_step, simulate, simulate_spectrum
-from onestep_lib.experiment import learned_profile, step_portrait
+from onestep_lib.experiment import learned_profile
+from onestep_lib.figures import step_portrait
 from onestep_lib.large_step.one_curve import step_regimes
 from onestep_lib.small_step import weight_spectrum
 
