@@ -24,7 +24,7 @@ help: ## this list
 
 # The lock is one for all: each step installs what it names at the versions of the lock, with their hashes.
 # ONESTEP_UNPINNED=1 takes the newest versions of the ranges instead, ONESTEP_UNPINNED="--resolution lowest-direct" the oldest.
-UV = $(BIN)/python -m uv pip install --quiet --python $(BIN)/python
+UV = $(BIN)/python -m uv pip install --quiet --system-certs --python $(BIN)/python
 PINS = $(if $(ONESTEP_UNPINNED),$(filter-out 1,$(ONESTEP_UNPINNED)),-c requirements.lock -b requirements.lock)
 
 $(VENV)/made:
