@@ -69,7 +69,7 @@ ROWS = {
     "random features, two directions": Row(size(300, 0.5, 0.8, target=MIXED, ridge=PATH), random_features),
     "the Gaussian equivalent, erf, spherical inputs": Row(
         size(300, 0.6, 0.8, activation="erf", target=HE13, ridge=PATH, inputs="spherical"),
-        random_features, features="gaussian_equivalent",
+        random_features, 80, "gaussian_equivalent",
     ),
     "shared rows, relu": Row(
         size(400, 0.5, 0.75, activation="relu", target=HE12, ridge=PATH, rows="spherical", shared=0.1),
@@ -102,7 +102,7 @@ ROWS = {
         stepped(300, 1, 1.3, (0.3, 2), activation="centred relu", target=HE12, ridge=0.1)
     ),
     "labels with a mean, softplus, signs": Row(
-        stepped(400, 0.5, 0.75, (0.5, 3), activation="softplus", target=(0.3, 1, 2**-0.5), ridge=0.1,
+        stepped(600, 0.5, 0.75, (0.5, 3), activation="softplus", target=(0.3, 1, 2**-0.5), ridge=0.1,
                 readout="signs"),
         giant_step,
     ),
