@@ -1,9 +1,7 @@
 """Activations and targets: constants to 12 digits, closed forms, refusals, pickling."""
 
 import math
-import pickle
 
-import joblib
 import mpmath
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.special import erf, factorial
 from stored_numbers import stored_data
 
-from onestep_lib import Setting
 from onestep_lib.activations import ACTIVATIONS, Activation, Target, activation, centred, target
 
 REFERENCE = stored_data("hermite")
@@ -205,18 +202,3 @@ def test_targets_know_their_powers(deviation):
     deviation("activations.Target.power", "closed forms", powers, [2, 1, 1])
     assert target(quadratic) is quadratic
     assert target((0.0,)).name == "0"
-
-
-def test_settings_reach_other_processes():
-    """What joblib does to an argument on its way to a worker, lambdas included."""
-    x = np.linspace(-1, 1, 5)
-    for sigma, goal in (
-        ("centred gelu", (0, 1, 0.5)),
-        (np.arctan, "sin"),
-        (lambda x: np.tanh(2 * x), np.sin),
-    ):
-        setting = Setting(n=5, d=4, N=3, activation=sigma, target=goal)
-        copy = pickle.loads(pickle.dumps(joblib.wrap_non_picklable_objects(setting, keep_wrapper=False)))
-        assert np.array_equal(copy.activation(x), setting.activation(x))
-        assert np.array_equal(copy.activation.derivative(x), setting.activation.derivative(x))
-        assert np.array_equal(copy.target(x), setting.target(x))

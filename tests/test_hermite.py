@@ -124,15 +124,6 @@ def test_high_orders_of_a_jump(deviation):
         deviation("hermite.hermite_coefficients", "sign: closed form to degree 149", natural, float(exact))
 
 
-@pytest.mark.parametrize("rho", [-1.0, -0.6, 0.0, 0.3, 0.9, 1.0])
-def test_correlated_mean_of_sines(rho, deviation):
-    """E[sin Z sin Z'] = sinh(rho)/e, from the characteristic function."""
-    c = h.hermite_coefficients(np.sin, 40)
-    found, exact = h.correlated_mean(c, c, rho), math.sinh(rho) / math.e
-    assert found == pytest.approx(exact, rel=1e-13, abs=1e-16)
-    deviation("hermite.correlated_mean", "closed forms of sines and signs", found, exact, scale=1e-3)
-
-
 @pytest.mark.parametrize("rho", [-0.7, 0.0, 0.2, 0.5])
 def test_correlated_mean_of_signs(rho, deviation):
     """Sheppard: E[sign Z sign Z'] = (2/pi) arcsin rho; the truncated tail is below rho^151."""
@@ -158,11 +149,6 @@ def test_correlated_mean_of_different_functions_by_double_integral(rho, deviatio
     found = h.correlated_mean(f, g, rho)
     assert found == pytest.approx(exact, abs=1e-8)
     deviation("hermite.correlated_mean", "double integral", found, exact)
-
-
-def test_correlated_mean_is_vectorised_and_takes_unequal_lengths():
-    rho = np.linspace(-1, 1, 6).reshape(2, 3)
-    np.testing.assert_allclose(h.correlated_mean([1, 2, 3], [4, 5], rho), 4 + 10 * rho, rtol=1e-14)
 
 
 @pytest.mark.parametrize("rho", [-0.8, 0.3, 1.0])
@@ -196,10 +182,6 @@ def test_overlap_moment_by_its_density(d, k, deviation):
     moment, total = (integrate.quad(weight, -math.pi / 2, math.pi / 2, args=(p,))[0] for p in (2 * k, 0))
     assert h.overlap_moment(k, d) == pytest.approx(moment / total, rel=1e-12)
     deviation("hermite.overlap_moment", "quadrature", h.overlap_moment(k, d), moment / total)
-
-
-def test_overlap_moment_is_vectorised():
-    assert h.overlap_moment(2, [[1, 4]]).tolist() == [[1.0, 3 / 24]]
 
 
 @pytest.mark.parametrize("degree", [30, 40, 50, 80, 100, 150])
