@@ -14,7 +14,7 @@ vector         what it is                                 order
 
 (Moniri et al., arXiv 2310.07891, on the training loss; the factor :math:`N^{(k-1)/2}`, ours, makes the limit
 one that is not 0). Their limits, with the t_q of :mod:`onestep_lib.small_step.spikes` and rho the cosine of b
-and beta_*:
+and :math:`\beta_*`:
 
 .. math:: He_p(X\beta_*)^\top R_0He_q(X\beta_*)\to\delta_{pq}\,q!\,t_q,
 
@@ -24,8 +24,8 @@ and beta_*:
           N^{(j+k)/2-1}(a^{\circ j})^\top F_0^\top R_0F_0a^{\circ k}\to\frac\tau{1+\tau}\,\mathbb Ez^{j+k},
 
 :math:`z=\sqrt N\,a_j`; the second is the trace of :math:`F_0^\top R_0F_0` over N, times a moment. These hold
-where F_0 has no part of rank one. The three constant parts it may have (the activation's mean, the lengths of
-Gaussian rows and of Gaussian inputs) stand in the matrix
+where :math:`F_0` has no part of rank one. The three constant parts it may have (the activation's mean, the
+lengths of Gaussian rows and of Gaussian inputs) stand in the matrix
 
 .. math:: P_0=\begin{pmatrix}c_0\sqrt N&w_r\\w_x&0\end{pmatrix},\qquad w=c_2\sqrt{2N/d}\text{ or }0,
 
@@ -39,10 +39,10 @@ change what lies along these only:
 .. math:: \tfrac1{\sqrt N}\mathbf 1^\top R_0F_0\mathbf 1\to km_1[P_0M_0^{-1}]_{00},\quad
           \tfrac1N\mathbf 1^\top F_0^\top R_0F_0\mathbf 1\to1-[M_0^{-1}]_{00}.
 
-At finite n the forms of 1 with another vector through a constant part (He_2 with 1 where the activation has a
-mean, :math:`F_0a^{\circ2}` with 1 for Gaussian rows and inputs) are off by about :math:`n^{-1/2}/2` of the
-two vectors' own forms (observed, n = 200 to 800). Others are nearer, but for He_3 with itself, which is 9 %
-low at n = 200 and at its limit, to 3 standard errors, from n = 400 on.
+At finite n the forms of 1 with another vector through a constant part (:math:`He_2` with 1 where the
+activation has a mean, :math:`F_0a^{\circ2}` with 1 for Gaussian rows and inputs) are off by about
+:math:`n^{-1/2}/2` of the two vectors' own forms (observed, n = 200 to 800). Others are nearer, but for
+:math:`He_3` with itself, which is 9 % low at n = 200 and at its limit, to 3 standard errors, from n = 400 on.
 
 Functions
 ---------
@@ -103,7 +103,7 @@ def _vector(name: str, value: tuple[str, int], setting: Setting, spike: Spike) -
 
 @dataclass(frozen=True, eq=False)
 class _Constants:
-    """The forms of 1 and of the neurons' mean, where F_0 has constant parts."""
+    """The forms of 1 and of the neurons' mean, where :math:`F_0` has constant parts."""
 
     samples: np.ndarray
     mixed: np.ndarray
@@ -134,9 +134,9 @@ def bilinear_form(
     setting : Setting
         With ridge > 0, a centred or scaled network and one step on fresh data. The step sizes do not enter.
     first, second : (str, int)
-        A vector of `FORM_VECTORS` and its order, at most 100: ``("target", 2)`` is He_2(X beta_*).
+        A vector of `FORM_VECTORS` and its order, at most 100: ``("target", 2)`` is :math:`He_2(X\beta_*)`.
     spike : Spike, optional
-        |b|^2 and the alignment of one draw of b; by default their limits.
+        :math:`|b|^2` and the alignment of one draw of b; by default their limits.
 
     Returns
     -------

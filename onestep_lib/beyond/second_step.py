@@ -91,13 +91,14 @@ class SecondGradient:
     Parameters
     ----------
     target : float
-        <h_k, beta_*>.
+        :math:`\langle h_k,\beta_*\rangle`.
     direction : float
         <h_k, b>, b the direction of the first gradient.
     power : float
         \|h_k\|^2.
     scatter : float
-        n times the variance of <h_k, beta_*> over draws where m = 0; elsewhere its order of magnitude.
+        n times the variance of :math:`\langle h_k,\beta_*\rangle` over draws where m = 0; elsewhere its order
+        of magnitude.
     """
 
     target: float
@@ -107,7 +108,7 @@ class SecondGradient:
 
     @property
     def overlap(self) -> float:
-        """The squared cosine of h_k and beta_*; 0 where h_k vanishes."""
+        r"""The squared cosine of h_k and :math:`\beta_*`; 0 where h_k vanishes."""
         return self.target**2 / self.power if self.power > 0 else 0.0
 
     def chance(self, samples: int) -> float:

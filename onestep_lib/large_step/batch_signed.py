@@ -1,11 +1,11 @@
-r"""The spectrum of the signed batch matrix, which tilts the weights when c_2 != 0.
+r"""The spectrum of the signed batch matrix, which tilts the weights when :math:`c_2\ne0`.
 
 On its batch of n samples (the :math:`n_0` of a setting) one gradient step builds two d by d matrices,
 
 .. math:: \hat H=\frac1n\sum_iy_ix_ix_i^\top,\qquad H=\frac1n\sum_iy_i^2x_ix_i^\top .
 
 :mod:`onestep_lib.large_step.batch_squared` treats H, which is all that an odd activation needs. Here the
-basis e_k is that of H-hat, whose eigenvalues have both signs, and H enters by its diagonal
+basis e_k is that of :math:`\hat H`, whose eigenvalues have both signs, and H enters by its diagonal
 :math:`e_k^\top He_k`. With alpha = n/d, :math:`G=(\hat H+x)^{-1}` at complex x and in the limit (a cavity
 argument, checked against realised batches),
 
@@ -48,12 +48,12 @@ from onestep_lib.spiked_features.model import BulkCovariance
 
 @dataclass(frozen=True, eq=False)
 class SignedSpectrum:
-    """Spectral data of one gradient batch in the basis of H-hat; every array has shape (K,).
+    r"""Spectral data of one gradient batch in the basis of :math:`\hat H`; every array has shape (K,).
 
     Parameters
     ----------
     h, square : ndarray
-        Eigenvalues of H-hat and their squares, averages over a bin.
+        Eigenvalues of :math:`\hat H` and their squares, averages over a bin.
     weights : ndarray
         Spectral weights, sum 1.
     vv, vt, tt : ndarray
@@ -111,8 +111,8 @@ def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectru
     Raises
     ------
     ConvergenceError
-        If Newton's method stops, or the traces of H-hat, its square and H, or the sums of the weights are
-        off by 1e-4.
+        If Newton's method stops, or the traces of :math:`\hat H`, its square and H, or the sums of the
+        weights are off by 1e-4.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def signed_covariance(
 ) -> BulkCovariance:
     r"""Return the bulk data of the covariances :math:`[(I+t_g\hat H)^2+e_gH]/d`, each normalised to mean 1.
 
-    H enters by its diagonal in the basis of H-hat.
+    H enters by its diagonal in the basis of :math:`\hat H`.
 
     Parameters
     ----------
@@ -233,7 +233,8 @@ def _nodes(masses: np.ndarray, unit: float, power: float) -> SignedSpectrum:
 
 
 def _check_moments(spectrum: SignedSpectrum, mean: float, power: float, alpha: float) -> None:
-    """Raise unless the sums and the traces of H-hat, H-hat^2 and H are right: a lost branch shows there."""
+    r"""Raise unless the sums and the traces of :math:`\hat H`, :math:`\hat H^2` and H are right: a lost
+    branch shows there."""
     w, unit = spectrum.weights, np.sqrt(power / alpha)
     sums = w.sum() - 1, spectrum.vv.sum() - 1, spectrum.vt.sum(), spectrum.tt.sum() - 1
     square = power / alpha + mean**2
@@ -310,7 +311,7 @@ def _panel_means(law: LabelLaw, s: complex) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _quadratic_forms(law: LabelLaw, alpha: float, x: complex, m: complex) -> tuple[complex, ...]:
-    """tr G/d, beta_* G beta_*, beta_* G g, g G g and tr HG/d at one x."""
+    r"""tr G/d, :math:`\beta_*` G :math:`\beta_*`, :math:`\beta_*` G g, g G g and tr HG/d at one x."""
     s = m / alpha
     q, _ = _panel_means(law, s)
     mean, first, second = (complex(value) for value in law.masses @ q)

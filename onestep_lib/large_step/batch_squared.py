@@ -210,9 +210,10 @@ def _to_unit(B: float, gamma: float) -> np.ndarray:
 
 
 def _solve_trace(square: np.ndarray, force: np.ndarray, alpha: float, x: np.ndarray) -> np.ndarray:
-    """The root m of 1/m = x + E[y^2/(1 + y^2 m/alpha)] by Newton in log m, kept inside a bracket.
+    r"""The root m of 1/m = x + E[y^2/(1 + y^2 m/alpha)] by Newton in log m, kept inside a bracket.
 
-    The right side lies between x and x + E y^2. In log m it can be flat on both sides of the root.
+    The right side lies between x and x + :math:`\mathbb E y^2`. In log m it can be flat on both sides of the
+    root.
     """
     power = float(np.sum(force))
     low, high, y = -np.log(x + power), -np.log(x), np.log(_equal_squares(power, alpha, x))

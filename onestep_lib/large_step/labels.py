@@ -13,7 +13,8 @@ from onestep_lib.quadrature import gaussian_quadrature
 
 @dataclass(frozen=True, eq=False)
 class LabelLaw:
-    """The joint law of the label y and the projection zeta = <beta_*, x>, in panels of y.
+    r"""The joint law of the label y and the projection zeta = :math:`\langle\beta_*,x\rangle`, in panels of
+    y.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ order :math:`\delta(S^2/|w|^2)=2\bar S\,\delta S-\bar S^2\,\delta|w|^2` with
 .. math:: \bar q=\big(1,\ 2\bar S,\ \bar S^2+\phi\,\mathrm{Var}(\sigma')\,\mathbb Ey^2\big).
 
 Gaussian rows of the same covariance would give up to nine times too much for relu at eta ~ sqrt(N): w.g
-is a quadratic form in w that largely cancels the tilt by H-hat.
+is a quadratic form in w that largely cancels the tilt by :math:`\hat H`.
 """
 
 from __future__ import annotations

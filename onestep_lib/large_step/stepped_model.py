@@ -52,7 +52,7 @@ from dataclasses import replace
 import numpy as np
 
 from onestep_lib._checks import check_choice, check_instance, check_nonnegative, check_number
-from onestep_lib.activations import Activation
+from onestep_lib.activations import Activation, Target
 from onestep_lib.initialisation import Vocabulary
 from onestep_lib.large_step.batch_signed import signed_covariance
 from onestep_lib.large_step.batch_squared import squared_covariance
@@ -139,21 +139,23 @@ def stepped_model(setting: Setting, step: float, bulk: str = "full") -> SpikedMo
 def stepped_models(setting: Setting, steps: Iterable[float], bulk: str = "full") -> Iterator[SpikedModel]:
     """`stepped_model` along a curve of step sizes, which share one spectrum."""
     require_stepped(setting)
-    gradient, (z, shares) = gradient_of(setting), readout_groups(setting)
+    target, gradient, (z, shares) = setting.single_index(), gradient_of(setting), readout_groups(setting)
     # Without a step all neurons are equal.
     groups = [
         (rate * z, shares) if rate else (np.zeros(1), np.ones(1))
         for rate in np.asarray(steps) / np.sqrt(setting.N)
     ]
     full = check_choice("bulk", bulk, BULKS) == "full"
-    covariances = _covariances(setting, gradient, [shift for shift, _ in groups]) if full else None
+    covariances = (
+        _covariances(target, setting.noise, gradient, [shift for shift, _ in groups]) if full else None
+    )
     labels, sigma, lengths = gradient.labels, gradient.activation, expected_lengths(setting)
     for shift, shares in groups:
         yield SpikedModel(
             activation=sigma,
             spikes=shift * sigma.c1 * np.sqrt(gradient.power),
             fractions=shares,
-            target=setting.single_index(),
+            target=target,
             alignment=gradient.alignment,
             noise=setting.noise,
             scales=np.sqrt((1 + shift * gradient.tilt * labels.mean) ** 2 + shift**2 * gradient.spread),
@@ -167,7 +169,6 @@ def require_stepped(setting: Setting) -> None:
     setting.require_theory()
     setting.require_independent_rows()
     setting.require_small_output()
-    setting.single_index()
     if setting.inputs != "gaussian":
         raise ValueError(f"inputs must be 'gaussian' for the stepped network, got {setting.inputs!r}")
     if setting.output == "raw":
@@ -209,11 +210,11 @@ def _is_odd(sigma: Activation) -> bool:
 
 
 def _covariances(
-    setting: Setting, gradient: Gradient, shifts: list[np.ndarray]
+    target: Target, noise: float, gradient: Gradient, shifts: list[np.ndarray]
 ) -> Iterator[BulkCovariance | None]:
     """The bulk covariances of the rows with these shifts, one a step size; None for the identity."""
     strengths = [shift**2 * gradient.excess for shift in shifts]
-    batch = setting.single_index(), setting.noise, 1 / gradient.phi
+    batch = target, noise, 1 / gradient.phi
     if abs(gradient.tilt) >= 1e-12:
         for shift, strength in zip(shifts, strengths, strict=True):
             yield signed_covariance(*batch, shift * gradient.tilt, strength) if np.any(shift) else None

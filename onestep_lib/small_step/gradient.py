@@ -89,14 +89,14 @@ _SEEN_DEGREES = 12
 
 @dataclass(frozen=True, eq=False)
 class Spike:
-    """The direction b of a gradient in two numbers, and the rest of the gradient in one.
+    r"""The direction b of a gradient in two numbers, and the rest of the gradient in one.
 
     Parameters
     ----------
     power : float
-        |b|^2.
+        :math:`|b|^2`.
     alignment : float
-        The cosine rho of b and beta_*.
+        The cosine rho of b and :math:`\beta_*`.
     widening : float
         q, by how much the rest of the gradient lengthens the rows, in units of what b does; 0 for a step
         of rank one.
@@ -131,7 +131,8 @@ class LabelMoments:
         return self.linear**2 + phi * self.square
 
     def alignment(self, phi: float) -> float:
-        r"""Return :math:`\gamma=c_{*,1}/\sqrt B`, the cosine of X^T y/n with beta_*; 0 without labels."""
+        r"""Return :math:`\gamma=c_{*,1}/\sqrt B`, the cosine of X^T y/n with :math:`\beta_*`; 0 without
+        labels."""
         power = self.direction_power(phi)
         # Without noise, rounding could push the cosine of a linear target beyond 1.
         return float(np.clip(self.linear / np.sqrt(power), -1, 1)) if power > 0 else 0.0
@@ -202,7 +203,7 @@ class Gradient:
 
     @property
     def alignment(self) -> float:
-        r""":math:`\gamma`, the cosine of :math:`X^\top y/n` with beta_*."""
+        r""":math:`\gamma`, the cosine of :math:`X^\top y/n` with :math:`\beta_*`."""
         return self.labels.alignment(self.phi)
 
     @property
@@ -247,7 +248,8 @@ def gradient_spike(setting: Setting) -> Spike:
     r"""Return the limits of :math:`|b|^2` and of :math:`\langle b,\beta_*\rangle/|b|`.
 
     For a centred or scaled network they are :eq:`eq-direction-overlap`. For a raw network with
-    c_0 != 0 the first fluctuates with the readout (through :math:`c_0^2(\sum_ja_j)^2`); its mean is returned.
+    :math:`c_0\ne0` the first fluctuates with the readout (through :math:`c_0^2(\sum_ja_j)^2`); its mean is
+    returned.
 
     Raises
     ------
@@ -310,7 +312,7 @@ def exact_spike(setting: Setting) -> Spike:
     Raises
     ------
     ValueError
-        As in `gradient_spike`; for a raw network, an activation without derivative, or c_1 = 0.
+        As in `gradient_spike`; for a raw network, an activation without derivative, or :math:`c_1=0`.
 
     Examples
     --------
@@ -329,15 +331,15 @@ def exact_spike(setting: Setting) -> Spike:
 
 @dataclass(frozen=True, eq=False)
 class SecondDirection:
-    """The direction b_2 of a second step on the first one's batch, as shares of b; arrays like the steps.
+    r"""The direction b_2 of a second step on the first one's batch, as shares of b; arrays like the steps.
 
     Parameters
     ----------
     direction : float or ndarray
-        <b_2, b>/|b|^2.
+        :math:`\langle b_2,b\rangle/|b|^2`.
     target : float or ndarray
-        <b_2, beta_*>/<b, beta_*>. Where it is negative, the first step has learned too much of the target's
-        linear part on its batch.
+        :math:`\langle b_2,\beta_*\rangle/\langle b,\beta_*\rangle`. Where it is negative, the first step has
+        learned too much of the target's linear part on its batch.
     """
 
     direction: float | np.ndarray

@@ -35,13 +35,13 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Outliers:
-    """Eigenvalues of F F^T/n outside the bulk, the largest first.
+    r"""Eigenvalues of F F^T/n outside the bulk, the largest first.
 
     Parameters
     ----------
     values : ndarray, shape (J,)
     overlaps : ndarray, shape (J, l + 1)
-        Squared overlap of each eigenvector with He_q(kappa), q = 0, ..., l.
+        Squared overlap of each eigenvector with :math:`He_q(\kappa)`, q = 0, ..., l.
     """
 
     values: np.ndarray
@@ -66,8 +66,8 @@ def feature_outliers(
     level : int
         The number of spikes l >= 1.
     spike : Spike, optional
-        |b|^2 of one draw, and the widening; by default the limit for the exact step. `gradient_spike` is that
-        of a step of rank one.
+        :math:`|b|^2` of one draw, and the widening; by default the limit for the exact step. `gradient_spike`
+        is that of a step of rank one.
     readout : ndarray, shape (N,), optional
         A realised readout; by default its law.
     whole : bool

@@ -7,10 +7,10 @@ entrywise,
           \quad\text{for }\tfrac{l-1}{2l}<\alpha<\tfrac l{2l+2}
 
 in operator norm, for a **step of rank one**, a centred or scaled network and fresh X (Moniri et al., arXiv
-2310.07891, theorem on the spikes; as printed in its authors' slides it covers the exact step). F_0 has two
-more parts of rank one: its constant part, with right factor :math:`c_0+c_2(|w_j|^2-1)` (the second for
-Gaussian rows), and for Gaussian inputs
-:math:`g_i=(|x_i|^2-d)/\sqrt{2d}` with right factor :math:`c_2\sqrt{2/d}`.
+2310.07891, theorem on the spikes; as printed in its authors' slides it covers the exact step). :math:`F_0`
+has two more parts of rank one: its constant part, with right factor :math:`c_0+c_2(|w_j|^2-1)` (the second
+for Gaussian rows), and for Gaussian inputs :math:`g_i=(|x_i|^2-d)/\sqrt{2d}` with right factor
+:math:`c_2\sqrt{2/d}`.
 
 **The exact step.** The rest of the gradient lengthens the rows (the widening q of
 :mod:`onestep_lib.small_step.gradient`) in proportion to the spike. It acts like one more, independent
@@ -19,23 +19,23 @@ Gaussian in its direction, so that by a Hermite expansion the k-th spike is
 .. math:: (c_1\eta|b|)^kc_k\;\mathbb E_\xi(\kappa+\sqrt q\,\xi)^{k}\;(a^{\circ k})^\top,\qquad
           \mathbb E_\xi(\kappa+\sqrt q\,\xi)^k=\sum_j\xi_{kj}(1+q)^{(k-j)/2}He_j(\kappa),
 
-:math:`x^k=\sum_j\xi_{kj}He_j(x)`: the second has :math:`\kappa^2+q`. So for l >= 2 and c_2 != 0 the exact
-step has one more term than F_l, whose norm over :math:`\sqrt n` is of order :math:`n^{2\alpha-1/2}` and does
-not vanish (`spike_constant`):
+:math:`x^k=\sum_j\xi_{kj}He_j(x)`: the second has :math:`\kappa^2+q`. So for l >= 2 and :math:`c_2\ne0` the
+exact step has one more term than F_l, whose norm over :math:`\sqrt n` is of order :math:`n^{2\alpha-1/2}` and
+does not vanish (`spike_constant`):
 
 .. math:: c_2q\,(\eta c_1)^2B\;\mathbf 1\,(a\circ a)^\top .
 
 This is derived and measured, not proved, and not in the papers; we have not read the proof of the theorem.
 The measurement is the projection on :math:`\mathbf 1(a\circ a)^\top` (`measured_spike_constant`): it agrees
-with the term and grows with n, while the whole norm of F - F_2 still falls at the sizes that one simulates
-(n up to 4000), where the private change of the neurons with the largest readouts is larger. Rows that are
-normalised again after the step lose the term (q = -1).
+with the term and grows with n, while the whole norm of F - :math:`F_2` still falls at the sizes that one
+simulates (n up to 4000), where the private change of the neurons with the largest readouts is larger. Rows
+that are normalised again after the step lose the term (q = -1).
 :func:`onestep_lib.small_step.gradient.exact_spike` gives q to the theories, ``widened=True`` to the feature
 maps.
 
 **One matrix holds them all.** In the basis :math:`h_q=He_q(\kappa)/\sqrt{q!}`, q = 0, ..., l, and g on the
 side of the samples, and an orthonormal one on the side of the neurons, the parts of rank one are a small
-matrix P (`spike_matrix`), and the rest of F_0 has (:mod:`onestep_lib.no_step.gaussian_equivalence`)
+matrix P (`spike_matrix`), and the rest of :math:`F_0` has (:mod:`onestep_lib.no_step.gaussian_equivalence`)
 
 .. math:: \lim h_p^\top Rh_q=\delta_{pq}t_q,\quad t_1=km_2,\quad t_q=km_1\ (q\ne1,\text{ and for }g),\qquad
           M(\lambda)=(1+\tau)I+P^\top\operatorname{diag}(t)\,P .
@@ -126,7 +126,7 @@ def spike_level(exponent: float) -> int:
 
 
 def spike_coefficients(setting: Setting, level: int) -> np.ndarray:
-    """Return c_0, ..., c_l of the activation, rounding set to 0, shape (l + 1,)."""
+    """Return :math:`c_0`, ..., c_l of the activation, rounding set to 0, shape (l + 1,)."""
     level = check_count("level", level, 1, MAX_ORDER)
     values = setting.activation.coefficients(level)
     values[np.abs(values) < ABSENT] = 0.0
@@ -216,7 +216,8 @@ def spike_matrix(
 ) -> np.ndarray:
     r"""Return the matrix P of the rank-one parts at every step size.
 
-    With r = c_1 eta |b|, the coordinates :math:`\chi_{kq}` of `power_basis` and L from `readout_factor`,
+    With r = :math:`c_1` eta |b|, the coordinates :math:`\chi_{kq}` of `power_basis` and L from
+    `readout_factor`,
 
     .. math:: P_{q\cdot}=\sum_k\chi_{kq}\,c_kr^kN^{(1-k)/2}L_{k\cdot}\,,
 
@@ -230,7 +231,7 @@ def spike_matrix(
     level : int
         The number of spikes l >= 1.
     spike : Spike, optional
-        |b|^2 of one draw, and the widening; by default the limit for a step of rank one.
+        :math:`|b|^2` of one draw, and the widening; by default the limit for a step of rank one.
     readout : ndarray, shape (N,), optional
         A realised readout; by default the moments of its law. At N = 1000 they differ for l >= 2.
 
@@ -377,7 +378,7 @@ def whole_spike_matrix(
     level : int
         The highest :math:`He_q(\kappa)` that is kept, at least 1.
     spike : Spike, optional
-        |b|^2 of one draw, and the widening; by default the limit for a step of rank one.
+        :math:`|b|^2` of one draw, and the widening; by default the limit for a step of rank one.
     readout : ndarray, shape (N,), optional
         A realised readout; by default its law.
 

@@ -6,33 +6,34 @@ Ridge regression on F_l (:mod:`onestep_lib.small_step.spikes`) has, by Woodbury'
           \Delta=\lambda\,\hat b^\top M^{-1}\hat b,\quad \hat b=P^\top(t\circ s),\quad
           s_q=\sqrt{q!}\,c_{*,q}\,\rho^q\ (q\ge1),
 
-with P, t and M of :mod:`onestep_lib.small_step.spikes` and rho the cosine of b and beta_*; s_0 = 0. The two
-batches part here: k = n/N, m_1 and m_2 belong to the ridge batch, while rho, the length of b in P and the
-widening q come from the gradient's, through :math:`d/n_0` alone. As :math:`n_0` grows rho goes to 1 and q to
-0, and the gains rise to those of a known direction.
+with P, t and M of :mod:`onestep_lib.small_step.spikes` and rho the cosine of b and :math:`\beta_*`; s_0 = 0.
+The two batches part here: k = n/N, :math:`m_1` and :math:`m_2` belong to the ridge batch, while rho, the
+length of b in P and the widening q come from the gradient's, through :math:`d/n_0` alone. As :math:`n_0`
+grows rho goes to 1 and q to 0, and the gains rise to those of a known direction.
 
 The step size eta enters through P alone, so that this is the loss of F_l as a function of eta, at any eta
 (`finite_staircase`; not in the papers). F_l stands for the network's features only while eta is small
 against sqrt(n). When all its spikes are large, eta drops out: Delta has risen to the level Delta_l, which
-depends on the powers kappa^k, k <= l, with c_k != 0 (`staircase`),
+depends on the powers kappa^k, k <= l, with :math:`c_k` != 0 (`staircase`),
 
 .. math:: \Delta_l=\lambda\,b^\top G^{-1}b,\qquad G_{ij}=\sum_qq!\,\xi_{iq}\xi_{jq}t_q,\qquad
           b_i=\sum_{q\ge1}q!\,\xi_{iq}\,c_{*,q}\,\rho^q\,t_q,
 
-with :math:`x^k=\sum_q\xi_{kq}He_q(x)`, where t_0 is changed by the constant parts of F_0, all of size N:
+with :math:`x^k=\sum_q\xi_{kq}He_q(x)`, where t_0 is changed by the constant parts of :math:`F_0`, all of size
+N:
 
 .. math:: t_0=\frac{km_1(1+\omega_xu)}{1+(\omega_0+\omega_w+\omega_x)u+\omega_w\omega_xu^2},\quad
           u=\frac{km_1}{1+\tau},\quad
           (\omega_0,\omega_w,\omega_x)=\Big(Nc_0^2p,\ \frac{2Nc_2^2}d,\ \frac{2Nc_2^2p}d\Big).
 
-The three omega (symbols of this page only) are the sizes of the activation's mean, of the lengths of the
-rows (0 unless these are Gaussian) and of those of the inputs (0 unless Gaussian); p is the share of 1 outside
-the span of the :math:`a^{\circ k}`, c_k != 0: for a Gaussian readout 1 at l = 1 and 2/3 at l = 2, 3 with
-c_2 != 0; for all ones 0. Other readouts enter through p alone (derived as for the Gaussian one: what the
-infinite spikes span on the side of the neurons, they dominate), as long as these powers are linearly
-independent: a vocabulary of G values that are not 0 has at most G infinite spikes. For
-t_0 = k m_1 (c_0 = 0, spherical rows) Delta_l is the sum of Moniri et al. (arXiv 2310.07891, theorem on the
-training loss). For the exact step, whose rows the rest of the gradient lengthens by the widening q, give
+The three omega (symbols of this page only) are the sizes of the activation's mean, of the lengths of the rows
+(0 unless these are Gaussian) and of those of the inputs (0 unless Gaussian); p is the share of 1 outside the
+span of the :math:`a^{\circ k}`, :math:`c_k` != 0: for a Gaussian readout 1 at l = 1 and 2/3 at l = 2, 3 with
+:math:`c_2\ne0`; for all ones 0. Other readouts enter through p alone (derived as for the Gaussian one: what
+the infinite spikes span on the side of the neurons, they dominate), as long as these powers are linearly
+independent: a vocabulary of G values that are not 0 has at most G infinite spikes. For t_0 = k :math:`m_1`
+(:math:`c_0=0`, spherical rows) Delta_l is the sum of Moniri et al. (arXiv 2310.07891, theorem on the training
+loss). For the exact step, whose rows the rest of the gradient lengthens by the widening q, give
 ``spike=exact_spike(setting)`` (:mod:`onestep_lib.small_step.gradient`): :math:`\xi_{kj}` becomes
 :math:`\xi_{kj}(1+q)^{(k-j)/2}` throughout.
 
@@ -164,7 +165,7 @@ def _constant_share(setting: Setting, powers: np.ndarray) -> float:
 
 
 def _dressed(setting: Setting, bulk: Traces, powers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """t_0 and its derivative, with the constant parts of F_0 eliminated."""
+    """t_0 and its derivative, with the constant parts of :math:`F_0` eliminated."""
     sigma, N = setting.activation, setting.N
     t, dt = setting.n / N * bulk.m1, setting.n / N * bulk.dm1
     share, norm_part = _constant_share(setting, powers), 2 * N * sigma.c2**2 / setting.d
@@ -183,14 +184,14 @@ def staircase_gain(setting: Setting, level: int, spike: Spike | None = None) -> 
     r"""Return :math:`\Delta_l` and :math:`\Lambda_l`, what l infinite spikes gain over random features.
 
     Formulas in :mod:`onestep_lib.small_step.stairs`. The step sizes of the setting do not enter; they only
-    give the result its shape. Powers with c_k = 0 have no spike: an odd activation gains nothing at even
-    levels.
+    give the result its shape. Powers with :math:`c_k=0` have no spike: an odd activation gains nothing at
+    even levels.
 
     Parameters
     ----------
     setting : Setting
         With ridge > 0, a centred or scaled network, an activation with a derivative, one step on fresh
-        data, and a readout whose powers z^k, k <= l, c_k != 0, are linearly independent.
+        data, and a readout whose powers z^k, k <= l, :math:`c_k` != 0, are linearly independent.
     level : int
         The number of spikes l >= 1.
     spike : Spike, optional
@@ -203,7 +204,7 @@ def staircase_gain(setting: Setting, level: int, spike: Spike | None = None) -> 
     Raises
     ------
     ValueError
-        For a setting outside these conditions, c_1 = 0, or a target with a mean.
+        For a setting outside these conditions, :math:`c_1=0`, or a target with a mean.
     ConvergenceError
         As in `onestep_lib.no_step.gaussian_equivalence.resolvent_traces`.
 
@@ -263,7 +264,8 @@ def finite_gain(
     level : int
         The number of spikes l >= 1.
     spike : Spike, optional
-        |b|^2 and the alignment of one draw, and the widening; by default the limits for a step of rank one.
+        :math:`|b|^2` and the alignment of one draw, and the widening; by default the limits for a step of
+        rank one.
     readout : ndarray, shape (N,), optional
         A realised readout; by default the moments of its law.
 
@@ -332,9 +334,9 @@ def first_stairs(setting: Setting, spike: Spike | None = None) -> tuple[Gain, Ga
               \Lambda_2-\Lambda_1=-4c_{*,2}^2\rho^4\,\frac{h'}{(km_1)^2},\qquad
               h=\frac{(km_1)^2}{2km_1+(1+q)^2t_0},
 
-    rho the alignment, q the widening, c_2 != 0. For q = 0 and t_0 = k m_1, h = k m_1/3 (Moniri et al., arXiv
-    2310.07891, corollary for l = 1, 2); a constant part of the activation makes it k m_1/2 for every q, and
-    so does q = -1, that of rows normalised again after the step.
+    rho the alignment, q the widening, :math:`c_2\ne0`. For q = 0 and t_0 = k :math:`m_1`, h = k :math:`m_1`/3
+    (Moniri et al., arXiv 2310.07891, corollary for l = 1, 2); a constant part of the activation makes it k
+    :math:`m_1`/2 for every q, and so does q = -1, that of rows normalised again after the step.
 
     Parameters and errors are those of `staircase_gain`.
 

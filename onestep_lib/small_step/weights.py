@@ -24,12 +24,13 @@ singular value to the right of the edge where :math:`\theta^2P=1` (:eq:`eq-spike
 for its singular vectors p and q (:eq:`eq-spike-overlaps`; Baik, Ben Arous and Peche 2005;
 Benaych-Georges and Nadakuditi 2012, for rectangular matrices).
 
-**The weights.** The step adds :math:`\eta c_1ab^\top` to W_0 (:mod:`onestep_lib.small_step.gradient`), whose
-bulk it leaves as it is. A raw network also subtracts its own linear part: b contains :math:`-c_1W_0^\top a`,
-which is correlated with W_0. B is that of the gradient's batch; the ridge batch plays no part. With c = N/d,
-:math:`\theta^2=\eta^2c_1^2B|a|^2`, kap = eta c_1^2 for a raw network and 0 otherwise, and
-:math:`T=\theta^2-\text{kap}(2-\text{kap})`, the weights W_1 have the outlier of noise with one spike of
-strength :math:`\sqrt T`, iff :math:`T>\sqrt c`. Its left vector overlaps with a as it does there; squared,
+**The weights.** The step adds :math:`\eta c_1ab^\top` to :math:`W_0`
+(:mod:`onestep_lib.small_step.gradient`), whose bulk it leaves as it is. A raw network also subtracts its own
+linear part: b contains :math:`-c_1W_0^\top a`, which is correlated with :math:`W_0`. B is that of the
+gradient's batch; the ridge batch plays no part. With c = N/d, :math:`\theta^2=\eta^2c_1^2B|a|^2`,
+:math:`\text{kap}=\eta c_1^2` for a raw network and 0 otherwise, and
+:math:`T=\theta^2-\text{kap}(2-\text{kap})`, the weights :math:`W_1` have the outlier of noise with one spike
+of strength :math:`\sqrt T`, iff :math:`T>\sqrt c`. Its left vector overlaps with a as it does there; squared,
 its right vector overlaps
 
 .. math:: \text{with }\beta_*:\ \frac{c_{*,1}^2}{B}\,\frac{\theta^2(T^2-c)}{T^2(1+T)},\qquad
@@ -37,7 +38,7 @@ its right vector overlaps
           \frac{c_1^2(\eta B-[\text{raw}](1-\text{kap}))^2}{(1+T)|b|^2}
 
 (Baik, Ben Arous and Peche 2005; Ba et al., arXiv 2205.01445, section 3; the raw network by the
-same theorem: along a, W_1 is a row of variance 1 + T among rows of variance 1).
+same theorem: along a, :math:`W_1` is a row of variance 1 + T among rows of variance 1).
 
 Functions
 ---------
@@ -171,7 +172,7 @@ def noise_resolvents(s: ArrayLike, ratio: float) -> tuple[np.ndarray, np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class WeightSpectrum:
-    """The largest singular value of the weights and its vectors; arrays of the shape of the steps.
+    r"""The largest singular value of the weights and its vectors; arrays of the shape of the steps.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ class WeightSpectrum:
     outlier : float or ndarray
         The largest singular value; the edge where there is no outlier.
     readout, direction, target : float or ndarray
-        Squared overlaps of its left vector with a, of its right vector with b and with beta_*.
+        Squared overlaps of its left vector with a, of its right vector with b and with :math:`\beta_*`.
     """
 
     edge: float

@@ -115,7 +115,7 @@ def feature_means(
 
 
 def _feature_rows(sigma: Activation, t: np.ndarray, scale: float) -> np.ndarray:
-    """mu_0, mu_1, m_2 and mu_2^2 at each t, shape (4, T)."""
+    """mu_0, mu_1, :math:`m_2` and mu_2^2 at each t, shape (4, T)."""
     # A group without a spike (u = 0) needs one point only.
     distinct, back = np.unique(t, return_inverse=True)
     _require_moderate(sigma, np.array([distinct[0], distinct[-1]]), scale)
@@ -163,7 +163,7 @@ def _values(sigma: Activation, points: np.ndarray) -> np.ndarray:
 
 
 def _moments(values: np.ndarray, inner: _InnerPanels) -> np.ndarray:
-    """mu_0, mu_1, m_2 and mu_2^2 from the values at the nodes."""
+    """mu_0, mu_1, :math:`m_2` and mu_2^2 from the values at the nodes."""
     first = inner.mass * inner.zeta
     mu0, mu1 = inner.total(inner.mass, values), inner.total(first, values)
     rest = values - inner.spread(mu0)

@@ -27,7 +27,7 @@ def stepped(d, step):
 
 
 @pytest.mark.parametrize("activation", ["relu", "softplus", "tanh"])
-def test_the_share_is_that_of_the_rows(activation):
+def test_the_share_is_that_of_the_rows(activation, deviation):
     setting = stepped(150, 8).replace(activation=activation)
     shares = []
     for rng in np.random.default_rng(3).spawn(8):
@@ -38,6 +38,7 @@ def test_the_share_is_that_of_the_rows(activation):
     mean, error = mean_and_error(np.array(shares))
     print(mean, error, even_share(setting))
     assert abs(mean / even_share(setting) - 1) < 3.5 * error / mean + 0.03
+    deviation("even_targets.even_share", "d = 150, 8 draws", mean, even_share(setting), error)
 
 
 def test_networks_learn_below_the_wall():

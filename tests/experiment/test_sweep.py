@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -19,6 +18,12 @@ from onestep_lib.experiment import run_sweep, spec_settings, stored_table
 from onestep_lib.experiment.cost import _seconds_each
 from onestep_lib.experiment.simulation import one_repeat
 from onestep_lib.experiment.sweep import points_of, sweep_cost
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+posix = pytest.mark.skipif(resource is None, reason="kills and limits processes as POSIX does")
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = {
@@ -235,6 +240,7 @@ def wait_for(condition, seconds=120):
         time.sleep(0.02)
 
 
+@posix
 @pytest.mark.parametrize("options", [(), ("--jobs", "2")])
 def test_killed_in_the_middle_of_a_task(tmp_path, spec, undisturbed, options):
     for count in (2, 9):
@@ -250,6 +256,7 @@ def test_killed_in_the_middle_of_a_task(tmp_path, spec, undisturbed, options):
     assert len(lines(tmp_path / "out")) == 24
 
 
+@posix
 def test_killed_in_the_middle_of_a_write(tmp_path, spec, undisturbed):
     half = """
 write, count = os.write, iter(range(5))
@@ -269,6 +276,7 @@ os.write = dying
     assert len(lines(tmp_path / "out")) == 25
 
 
+@posix
 def test_a_full_disk(tmp_path, spec, undisturbed):
     process = start(tmp_path, limit=3000)
     _, said = process.communicate(timeout=120)
@@ -292,6 +300,7 @@ def test_two_sweeps_on_one_folder(tmp_path, spec, undisturbed):
     same(table, undisturbed)
 
 
+@posix
 def test_a_lost_worker_of_a_cluster(tmp_path, spec, undisturbed):
     pytest.importorskip("distributed")
     spec.write_text(TOML)

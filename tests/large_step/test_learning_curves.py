@@ -30,9 +30,11 @@ def test_the_error_peaks_where_samples_and_neurons_are_as_many():
     assert np.all(gain[2:] > 0)
 
 
-@pytest.mark.parametrize("ratio", [0.3, 1.0, 3.0])
-def test_networks_lie_on_the_learning_curve(ratio):
-    theory, found = one_step(at(ratio)), simulate(at(ratio), np.random.default_rng(12), 12)
+# The direction of 60 samples still scatters: networks at d = 200 lie 20 % below, at 400 on the curve.
+@pytest.mark.parametrize(("ratio", "size"), [(0.3, 2), (1.0, 1), (3.0, 1)])
+def test_networks_lie_on_the_learning_curve(ratio, size):
+    setting = PEAKED.replace(n=round(ratio * size * D), d=size * D, N=size * D, step=[0, np.sqrt(size * D)])
+    theory, found = one_step(setting), simulate(setting, np.random.default_rng(12), 12)
     print(ratio, theory.test, found.test, found.test_se)
     assert np.all(np.abs(found.test - theory.test) < 3.5 * found.test_se + 0.05 * theory.test)
 

@@ -51,11 +51,14 @@ def drawn(setting, seed, repeats):
         ("tanh", bump, 16, 4, 30, {}),
     ],
 )
-def test_networks_have_the_outlier(activation, target, alpha, width, step, changes):
+def test_networks_have_the_outlier(activation, target, alpha, width, step, changes, deviation):
     setting = made(activation, target, 120, alpha, width, step, **changes)
     theory = even_outlier(setting)
     mean, error = mean_and_error(drawn(setting, 5, 12))
     print(mean, error, theory.outlier, theory.overlap)
+    deviation(
+        "spectral.even_outlier", "networks, d = 120, 12 draws", mean, (theory.outlier, theory.overlap), error
+    )
     # The largest label moves from batch to batch.
     assert abs(mean[0] / theory.outlier - 1) < 3.5 * error[0] / mean[0] + 0.01
     assert abs(mean[1] - theory.overlap) < 3.5 * error[1] + 0.01

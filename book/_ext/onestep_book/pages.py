@@ -31,11 +31,12 @@ def drop_repeated_ids(app: Sphinx, doctree: nodes.document, docname: str) -> Non
 
 def say_sizes(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """A page keeps room for its pictures while they load."""
-    pictures = Path(app.outdir) / page
+    # They are copied beside the pages when all are written.
+    origins = {copy: Path(app.srcdir) / origin for origin, copy in app.builder.images.items()}
 
     def with_size(found: re.Match) -> str:
-        file = pictures.parent / found[1]
-        if "height=" in found[0] or "width:" in found[0] or not file.is_file():
+        file = origins.get(found[1].rpartition("/")[2])
+        if "height=" in found[0] or "width:" in found[0] or file is None:
             return found[0]
         width, height = png_size(file.read_bytes())
         return found[0].replace("<img ", f'<img width="{width}" height="{height}" ', 1)

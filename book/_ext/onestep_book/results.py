@@ -71,5 +71,6 @@ def section(row: dict, number: int, off: dict[str, str]) -> str:
 def link(name: str) -> str:
     """A function's name, which leads to its page if it is public."""
     module, _, function = name.rpartition(".")
-    public = getattr(import_module(f"onestep_lib.{module}"), "__all__", ())
+    home = import_module(f"onestep_lib.{module}")
+    public = getattr(home, "__all__", None) or dir(home)
     return f"{{py:obj}}`~onestep_lib.{name}`" if function in public else f"`{name}`"

@@ -14,11 +14,12 @@ var Scorer = {
   },
 };
 // A formula stands on a page three times: as MathML, as its TeX and as it looks. The last is what one reads.
+// And an anchor that holds a point, as names of the library do, is no selector.
 addEventListener("DOMContentLoaded", () => {
   const { htmlToText } = Search;
   Search.htmlToText = (html, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html");
     page.querySelectorAll(".katex-mathml").forEach((formula) => formula.remove());
-    return htmlToText(page.documentElement.outerHTML, anchor);
+    return htmlToText(page.documentElement.outerHTML, anchor && `#${CSS.escape(anchor.slice(1))}`);
   };
 });

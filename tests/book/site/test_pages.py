@@ -37,6 +37,26 @@ def test_a_word_finds_the_page_that_explains_it_first(open_page):
     assert wrong == []
 
 
+def test_names_with_and_without_accents_and_numbers_are_found_and_no_word_hangs(open_page):
+    page, found = open_page("search.html?q=ridge"), {}
+    page.wait_for_selector("#search-results li a")
+    for word in ("Marčenko", "Marcenko", "2310.07891", "2022", "3.5", "constructor", "__proto__"):
+        page.evaluate(ASK, word)
+        page.wait_for_function("/match|found/.test(document.querySelector('#search-results > p').innerText)")
+        found[word] = page.locator("#search-results li a").count()
+    assert found["Marčenko"] == found["Marcenko"] > 0
+    assert all(found[number] for number in ("2310.07891", "2022", "3.5"))
+    assert not found["__proto__"]
+
+
+def test_paper_holds_no_name_of_a_button(open_page):
+    page = open_page("book/notation.html")
+    page.hover(".theme-switch-button")
+    page.wait_for_selector(".tooltip")
+    page.emulate_media(media="print")
+    assert not page.locator(".tooltip").is_visible()
+
+
 def test_the_first_screen_shows_the_moving_picture_and_no_code(open_page):
     page = open_page(WELCOME)
     # What comes out of the step stands in the first row; the spectra below it may wait for a turn
