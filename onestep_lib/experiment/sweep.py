@@ -161,7 +161,7 @@ def stored_table(name: str) -> dict[str, np.ndarray]:
 
     Parameters
     ----------
-    name : {"one_curve", "two_batches", "beyond", "three_sizes", "phase_diagram", "finite_real"}
+    name : {"one_curve", "two_batches", "beyond", "three_sizes", "phase_diagram", "finite_real", ...}
 
     Examples
     --------
