@@ -380,6 +380,7 @@ def test_stored_tables_are_those_of_their_specs(name):
         ("beyond", "digits, d = 40", 28),
         ("three_sizes", "d = 50", 71),
         ("finite_real", "s = 0.5", 12),
+        ("one_curve_checks", "odd, λ = 0.5", 4),
         ("giant_steps", "sizes", 0),
         ("one_giant_step", "relu, sin", 3),
     ],
