@@ -192,18 +192,6 @@ def test_means_of_high_powers(degree, deviation):
     deviation("quadrature.gaussian_mean", "exact moments, to degree 150", found, float(exact))
 
 
-@pytest.mark.parametrize("power", [40, 80])
-def test_coefficients_of_high_powers(power):
-    """z^p = sum_m p!/(2^m m! (p - 2m)!) He_{p - 2m}, in exact integers."""
-    exact = np.zeros(power + 1)
-    for m in range(power // 2 + 1):
-        below = 2**m * math.factorial(m) * math.factorial(power - 2 * m)
-        exact[power - 2 * m] = math.factorial(power) // below
-    unit = np.sqrt(factorial(np.arange(power + 1)) / gaussian_moment(2 * power))
-    found = h.hermite_coefficients(lambda z: z**power, power)
-    np.testing.assert_allclose(found * unit, exact * unit, atol=1e-14)
-
-
 @pytest.mark.parametrize("rate", [6.0, 10.0])
 def test_means_of_exponentials_beyond_the_first_range(rate):
     """E exp(a Z) = exp(a^2/2) comes from around a."""

@@ -79,13 +79,6 @@ def test_steps_by_hand(output):
     np.testing.assert_allclose(found.weights, by_hand.weights, rtol=1e-10)
 
 
-def test_fresh_batches_are_the_same_for_every_step_size():
-    s = SMALL.replace(updates=Schedule([0.5, 0.5], "fresh"), step=[0.5, 2.0])
-    path = simulate(s, rng(4), repeats=2, test_size=50)
-    one = simulate(s.replace(step=2.0), rng(4), repeats=2, test_size=50)
-    np.testing.assert_allclose(path.draws[:, :, 1], one.draws, rtol=1e-10)
-
-
 def _problem(n=30, d=4, N=6, kind="tanh"):
     generator = rng(5)
     X, y = generator.standard_normal((n, d)), generator.standard_normal(n)

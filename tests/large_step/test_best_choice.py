@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from onestep_lib import ConvergenceError, Losses, Setting, giant_step, one_step, random_features, simulate
+from onestep_lib import ConvergenceError, Losses, Setting, one_step, random_features, simulate
 from onestep_lib.large_step import best_step
 from onestep_lib.large_step.best_choice import best_stepped_ridge
 from onestep_lib.small_step import finite_staircase
@@ -80,13 +80,6 @@ def test_smallest_and_largest(best):
     assert found.losses.test == pytest.approx(1.1 if best is best_step else 2.0, rel=1e-5)
     with pytest.raises(ConvergenceError, match="is beyond those that are tried"):
         best(s, partial(monotone, power=-1.0))
-
-
-def test_any_theory_of_a_setting_will_do():
-    s = S.replace(readout="signs", ridge=0.1)
-    best = best_step(s, partial(giant_step, bulk="isotropic"))
-    assert isinstance(best.value, float)
-    assert best.losses.test < giant_step(s.replace(step=best.value * 2), bulk="isotropic").test
 
 
 @pytest.mark.slow

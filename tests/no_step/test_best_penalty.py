@@ -43,11 +43,3 @@ def test_linear_features_of_full_width_are_ridge_regression_on_the_inputs(deviat
 def test_zero_where_the_activation_is_penalty_enough():
     assert best_ridge(0.6, 0.06, 0.37, 0.3, 1.0, 0.01) == 0
     assert best_ridge(0.6, 0.06, 0.37, 0.0, 1.0, 0.0) == 0
-
-
-def test_at_the_best_penalty_wider_is_better():
-    widths = np.geomspace(0.1, 10, 60)
-    powers = (0.37, 0.03, 1.0, 0.75)
-    best = [best_ridge(0.6, 0.6 / width, *powers) for width in widths]
-    losses = ridge_losses(0.6, 0.6 / widths, best, *powers).test
-    assert np.all(np.diff(losses) < 0)
