@@ -37,6 +37,7 @@ def check(z, note, deviation):
     rms = np.sqrt(np.mean(np.square(z)))
     print(f"{note}: {np.size(z)} numbers, rms z {rms:.2f}, largest {np.abs(z).max():.1f}")
     deviation("losses.free_losses", f"drawn features, n = {SIZES[0]}: {note}", z, 0, 1)
+    deviation("free_model.simulate_model", "free_losses, n = 400", z, 0, 1)
     assert rms < 1.8
     assert np.abs(z).max() < 4.5
 
