@@ -161,7 +161,7 @@ class Setting:
         One of ``READOUTS``, or a :class:`~onestep_lib.initialisation.Vocabulary`, or its values alone
         (equal shares; ``[1]``: all ones).
     inputs : str
-        One of ``INPUTS`` (:mod:`onestep_lib.experiment.inputs`); the theories cover ``THEORY_INPUTS``.
+        One of ``INPUTS`` (:mod:`onestep_lib.experiment.batches`); the theories cover ``THEORY_INPUTS``.
     output : str
         What the residual of the step subtracts, one of ``OUTPUTS``.
     fresh : bool

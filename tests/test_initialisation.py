@@ -16,7 +16,7 @@ from onestep_lib.experiment import (
 from onestep_lib.initialisation import Vocabulary
 from onestep_lib.large_step import stepped_model
 from onestep_lib.large_step.one_curve import nearest_setting
-from onestep_lib.no_step.laws import weight_law
+from onestep_lib.no_step.spectrum import weight_law
 from onestep_lib.settings import LOSSES
 from onestep_lib.small_step import (
     feature_outliers,

@@ -29,10 +29,9 @@ from onestep_lib._checks import (
     shown,
 )
 from onestep_lib.experiment.feature_maps import spike_terms
-from onestep_lib.experiment.network import Network, feature_matrix
-from onestep_lib.experiment.steps import SteppedNetwork
+from onestep_lib.experiment.network import Network, SteppedNetwork, feature_matrix
 from onestep_lib.hermite import MAX_ORDER, hermite
-from onestep_lib.no_step.laws import Law
+from onestep_lib.no_step.spectrum import Law
 from onestep_lib.small_step.gradient import Spike
 from onestep_lib.small_step.outliers import Outliers
 from onestep_lib.small_step.weights import WeightSpectrum

@@ -59,8 +59,7 @@ import numpy as np
 
 from onestep_lib._checks import check_choice, check_count, check_instance, check_vector, shown
 from onestep_lib.convergence import ConvergenceError
-from onestep_lib.experiment.cost import flops, peak_bytes, seconds
-from onestep_lib.experiment.simulation import one_repeat
+from onestep_lib.experiment.simulation import flops, one_repeat, peak_bytes, seconds
 from onestep_lib.large_step.one_curve import giant_step, nearest_setting, one_step
 from onestep_lib.no_step.gaussian_equivalence import random_features
 from onestep_lib.repeats import mean_and_error

@@ -25,9 +25,7 @@ from onestep_lib.no_step import (
     marchenko_pastur_edges,
     spectral_density,
 )
-from onestep_lib.no_step.density import stieltjes
-from onestep_lib.no_step.edges import outer_traces
-from onestep_lib.no_step.laws import weight_law
+from onestep_lib.no_step.spectrum import outer_traces, stieltjes, weight_law
 from onestep_lib.small_step import weight_spectrum
 
 BULKS = one_step_entries("bulk_F0F0t_over_n")
@@ -97,8 +95,8 @@ def test_linear_features_with_few_columns_are_marchenko_pastur(deviation):
     expected = marchenko_pastur_density(x / 8, 0.5) / 8
     assert law.density(x) == pytest.approx(expected, rel=1e-5)
     route = "Marchenko–Pastur law, no linear part"
-    deviation("laws.feature_law", route, law.density(x), expected)
-    deviation("edges.bulk_edges", route, law.support[0], [8 * low, 8 * high])
+    deviation("spectrum.feature_law", route, law.density(x), expected)
+    deviation("spectrum.bulk_edges", route, law.support[0], [8 * low, 8 * high])
 
 
 @pytest.mark.parametrize("entry", BULKS, ids=lambda e: f"{e['act']}-{e['d']}-{e['N']}")
@@ -107,8 +105,8 @@ def test_support_reference(entry, deviation):
     np.testing.assert_allclose(law.support, entry["support"], rtol=1e-9, atol=1e-12)
     assert law.atom == pytest.approx(entry["atom_at_0"], abs=1e-14)
     assert law.distribution(law.edge + 1) == pytest.approx(1, abs=1e-7)
-    deviation("edges.bulk_edges", "stored, 12 digits", law.support, entry["support"], scale=1e-3)
-    deviation("laws.feature_law", "mass of the distribution", law.distribution(law.edge + 1), 1)
+    deviation("spectrum.bulk_edges", "stored, 12 digits", law.support, entry["support"], scale=1e-3)
+    deviation("spectrum.feature_law", "mass of the distribution", law.distribution(law.edge + 1), 1)
 
 
 @pytest.mark.parametrize("entry", BULKS, ids=lambda e: f"{e['act']}-{e['d']}-{e['N']}")
@@ -139,8 +137,8 @@ def test_outer_resolvent_is_the_stieltjes_transform(entry, deviation):
     assert k * bulk.m1 == pytest.approx(g, rel=1e-8)
     # d/dlambda = -d/dz, by a complex step of the quartic's root.
     assert k * bulk.dm1 == pytest.approx(-slope, rel=1e-5)
-    deviation("edges.outer_traces", "root of the quartic", k * bulk.m1, g)
-    deviation("edges.outer_traces", "complex step of the quartic's root", k * bulk.dm1, -slope)
+    deviation("spectrum.outer_traces", "root of the quartic", k * bulk.m1, g)
+    deviation("spectrum.outer_traces", "complex step of the quartic's root", k * bulk.dm1, -slope)
     a, b = at[2:]
     # tr R (a X X^T/d + b) = k (a m_2 + b m_1) is tau itself.
     assert bulk.tau == pytest.approx(k * (a * bulk.m2 + b * bulk.m1))
@@ -151,7 +149,7 @@ def test_outer_resolvent_without_linear_part(deviation):
     s = Setting(n=300, d=200, N=600, activation=mixture(0.0, 2.0))
     z, bulk = outer_traces(np.array([1e-9, 0.1, 1.0]), s)
     assert z[0] == pytest.approx(feature_law(s).edge)
-    deviation("edges.top_distance", "the edge it leads to", z[0], feature_law(s).edge)
+    deviation("spectrum.top_distance", "the edge it leads to", z[0], feature_law(s).edge)
     at = (s.phi, s.psi, 0.0, s.activation.nonlinear_power)
     assert s.n / s.N * bulk.m1[1:] == pytest.approx(stieltjes(z[1:] + 1e-12j, *at).real, rel=1e-8)
 
@@ -237,7 +235,7 @@ def test_linear_features_at_n_d_n_are_a_product_of_two_square_matrices(deviation
     exact = [quad(lambda t: 3 * t**2 * fuss_catalan(t**3), 0, np.cbrt(end), epsabs=1e-12)[0] for end in x]
     np.testing.assert_allclose(law.distribution(x), exact, atol=2e-6)
     assert law.distribution(law.edge) == pytest.approx(1, abs=2e-7)
-    deviation("laws.feature_law", "Fuss–Catalan law, by quadrature", law.distribution(x), exact)
+    deviation("spectrum.feature_law", "Fuss–Catalan law, by quadrature", law.distribution(x), exact)
 
 
 @pytest.mark.parametrize("shape", [(300, 300, 300), (300, 150, 300), (150, 300, 150), (300, 299, 301)])
