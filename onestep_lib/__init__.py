@@ -28,7 +28,7 @@ from onestep_lib.no_step.gaussian_equivalence import random_features
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.stairs import staircase
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Activation",

@@ -110,17 +110,18 @@ def one_step(setting: Setting, bulk: str = "full") -> Losses:
 
     Where networks of the usual sizes are not yet at this limit (measured; test loss unless said):
 
+    - odd activations with :math:`c_3\ne0` at steps of several :math:`\sqrt N`: a row's length is correlated
+      with its component along v, and for Gaussian rows its spike with its initial length; the theory takes
+      both as independent and lies above (tanh, n = 8d, N = 2d, :math:`4\sqrt N`: 4 to 6 % at all d);
     - n of 100 to 300: the test loss lies 1 to 3 % above the theory, train and objective within a few per
       cent; at large steps and little penalty train may be off by more than 10 %;
     - a target :math:`He_2` at steps of 6 to 23 :math:`\sqrt N`: the network learns some of it, most at small
-      d, and
-      lies below (relu: 7 to 10 % at d = 200; abs at 12 :math:`\sqrt N`: 17 % at d = 200, 7 % at 800);
+      d, and lies below (relu: 7 to 10 % at d = 200; abs at 12 :math:`\sqrt N`: 17 % at d = 200, 7 % at 800);
     - :math:`n\gtrsim d^2`, where quadratic features are learned without a step, and d of a few units
       (n = d^2 = 900: 5 to 10 % for tanh, a factor of 4 for relu with :math:`He_2` at step 0; d = 2: a factor
       of 1.3 to 4);
     - labels whose :math:`\mathbb E y^2` comes from values that a batch seldom holds (exp(2t), :math:`He_8`):
-      relu with :math:`He_6` at step
-      100 lies 20 % above the network at d = 100.
+      relu with :math:`He_6` at step 100 lies 20 % above the network at d = 100.
 
     Examples
     --------
