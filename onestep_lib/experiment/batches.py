@@ -32,7 +32,7 @@ from importlib import resources
 
 import numpy as np
 
-from onestep_lib._checks import check_count, check_generator, check_instance, check_matrix, check_unit_vector
+from onestep_lib._checks import check_count, check_generator, check_instance, check_real, shown
 from onestep_lib._values import read_only
 from onestep_lib.settings import Setting
 from onestep_lib.two_index import TwoIndexTarget
@@ -200,18 +200,12 @@ def sample_batch(
     (50, 20) True
     """
     check_instance("setting", setting, Setting)
-    direction = _checked_direction(setting, direction)
+    direction = check_real("direction", direction)
+    wanted, gram = (
+        ((setting.d, 2), np.eye(2)) if isinstance(setting.target, TwoIndexTarget) else ((setting.d,), 1)
+    )
+    if direction.shape != wanted or not np.allclose(direction.T @ direction, gram, atol=1e-8):
+        raise ValueError(f"direction must be orthonormal, of shape {wanted}, got {shown(direction)}")
     X = sample_inputs(setting, count, rng)
     y = setting.target(X @ direction)
     return X, y + setting.noise * rng.standard_normal(count)
-
-
-def _checked_direction(setting: Setting, direction: np.ndarray) -> np.ndarray:
-    if not isinstance(setting.target, TwoIndexTarget):
-        return check_unit_vector("direction", direction, setting.d)
-    plane = check_matrix("direction", direction, 2)
-    if plane.shape[0] != setting.d or not np.allclose(plane.T @ plane, np.eye(2), atol=1e-8):
-        raise ValueError(
-            f"direction must hold two orthonormal columns of length {setting.d}, got shape {plane.shape}"
-        )
-    return plane

@@ -38,9 +38,9 @@ from functools import partial
 import numpy as np
 from scipy.special import factorial
 
-from onestep_lib._checks import check_callable, check_count, check_flag, shown
+from onestep_lib._checks import shown
 from onestep_lib.experiment.network import Network, SteppedNetwork, feature_matrix
-from onestep_lib.hermite import MAX_ORDER, hermite
+from onestep_lib.hermite import hermite
 from onestep_lib.quadrature import gaussian_mean
 from onestep_lib.settings import OUTPUTS, Setting
 from onestep_lib.small_step.spikes import ABSENT, SPIKED_OUTPUTS, power_basis
@@ -279,11 +279,6 @@ def spike_terms(
     return size**orders * _powers(network, X, _rows(network, level, widened)), neurons
 
 
-def _initial(network: Network, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """:math:`F_0` as the network has it."""
-    return feature_matrix(network.weights, X, network.activation)
-
-
 def _spiked(
     network: Network,
     X: np.ndarray,
@@ -298,7 +293,7 @@ def _spiked(
     return base(network.initial, X, rng) + samples @ neurons.T
 
 
-def spike_features(level: int, widened: bool = False, base: FeatureMap | None = None) -> FeatureMap:
+def spike_features(level: int, widened: bool = False, base: FeatureMap = network_features) -> FeatureMap:
     r"""Return the feature map of F_l for ``simulate(..., features=spike_features(l))``.
 
     Before a step F_l is :math:`F_0`. With ``base=gaussian_equivalent_features`` :math:`F_0` is a Gaussian
@@ -326,8 +321,6 @@ def spike_features(level: int, widened: bool = False, base: FeatureMap | None = 
     0.0116
     0.0116
     """
-    level, widened = check_count("level", level, 1, MAX_ORDER), check_flag("widened", widened)
-    base = _initial if base is None else check_callable("base", base, "a feature map")
     return one_step_map(partial(_spiked, level=level, widened=widened, base=base), SPIKED_OUTPUTS)
 
 
@@ -382,7 +375,6 @@ def infinite_spike_features(level: int, widened: bool = False) -> FeatureMap:
     >>> print(F.shape, np.allclose(F[:, :2] @ network.readout, 0))
     (2, 3) True
     """
-    level, widened = check_count("level", level, 1, MAX_ORDER), check_flag("widened", widened)
     return one_step_map(partial(_infinitely_spiked, level=level, widened=widened), SPIKED_OUTPUTS)
 
 

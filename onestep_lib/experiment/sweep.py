@@ -187,15 +187,8 @@ def _read(spec: str | Path | dict[str, Any]) -> dict[str, Any]:
             return _read(tomllib.loads(path.read_text("utf-8")))
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path}: {error}") from None
-    spec = {
-        "setting": {},
-        "grid": {},
-        "case": {},
-        "theory": "one_step",
-        "repeats": None,
-        "seed": None,
-        **spec,
-    }
+    plain: dict[str, Any] = {"setting": {}, "grid": {}, "case": {}, "theory": "one_step"}
+    spec = plain | {"repeats": None, "seed": None} | spec
     for key in ("setting", "grid", "case"):
         check_instance(key, spec[key], dict)
     cases = {f"case.{name}.": case for name, case in spec["case"].items()}

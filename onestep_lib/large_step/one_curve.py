@@ -51,14 +51,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from onestep_lib._checks import check_instance
 from onestep_lib._threads import one_thread
 from onestep_lib._values import plain
-from onestep_lib.convergence import ConvergenceError
 from onestep_lib.initialisation import GivenRows
 from onestep_lib.large_step.stepped_model import stepped_models
+from onestep_lib.no_step.gaussian_equivalence import smallest
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.spikes import spike_level
 from onestep_lib.small_step.weights import weight_spectrum
@@ -248,28 +247,12 @@ class Best:
     losses: Losses
 
 
-def _search(losses: Callable[[np.ndarray], Losses], grid: np.ndarray, zero: bool, what: str) -> np.ndarray:
-    """The best value, then its train, test and objective; `zero`: the grid starts with 0, a choice too."""
-    tried = np.asarray(losses(grid).test)
-    best = int(np.flatnonzero(tried <= tried.min() * (1 + _ROUNDING))[0])
-    if best == grid.size - 1:
-        reason = f"the best {what} is beyond those that are tried"
-        raise ConvergenceError(f"best {what}", float(tried[-1]), {what: float(grid[-1])}, reason)
-    found = float(grid[best])
-    if best > 0:
-        # Next to 0 the neighbour is as far below as the next one is above.
-        low = grid[best] ** 2 / grid[best + 1] if zero and best == 1 else grid[best - 1]
-        answer = minimize_scalar(
-            lambda y: float(np.ravel(losses(np.exp([y])).test)[0]),
-            bounds=(np.log(low), np.log(grid[best + 1])),
-            method="bounded",
-            options={"xatol": _WIDTH},
-        )
-        # Where the loss is a number of nodes' staircase, a value of the grid may stay the best.
-        found = float(np.exp(answer.x)) if answer.fun <= tried[best] else found
+def _best(losses: Callable[[np.ndarray], Losses], grid: np.ndarray, what: str) -> np.ndarray:
+    """The best value, then its train, test and objective."""
+    found = smallest(lambda values: np.asarray(losses(values).test), grid, _ROUNDING, _WIDTH, what)
     at = losses(np.array([found]))
     numbers = [np.ravel(one)[0] for one in (at.train, at.test, at.objective)]
-    return np.array([found if zero or best > 0 else 0.0, *numbers])
+    return np.array([0.0 if found == grid[0] else found, *numbers])
 
 
 def _gathered(rows: list[np.ndarray], shape: tuple[int, ...]) -> Best:
@@ -317,7 +300,7 @@ def best_step(setting: Setting, theory: Theory = one_step) -> Best:
     def at(ridge: float) -> Callable[[np.ndarray], Losses]:
         return lambda steps: theory(setting.replace(step=steps, ridge=ridge))
 
-    rows = [_search(at(ridge), grid, True, "step") for ridge in np.atleast_1d(setting.ridges)]
+    rows = [_best(at(ridge), grid, "step") for ridge in np.atleast_1d(setting.ridges)]
     return _gathered(rows, setting.ridges.shape)
 
 
@@ -359,5 +342,5 @@ def best_stepped_ridge(setting: Setting, theory: Theory = one_step) -> Best:
     def at(step: float) -> Callable[[np.ndarray], Losses]:
         return lambda ridges: theory(setting.replace(step=step, ridge=ridges))
 
-    rows = [_search(at(step), grid, False, "ridge") for step in np.atleast_1d(setting.steps)]
+    rows = [_best(at(step), grid, "ridge") for step in np.atleast_1d(setting.steps)]
     return _gathered(rows, setting.steps.shape)

@@ -261,6 +261,8 @@ def stepped_models(setting: Setting, steps: Iterable[float], bulk: str = "full")
     """`stepped_model` along a curve of step sizes, which share one spectrum."""
     require_stepped(setting)
     target, gradient, (z, shares) = setting.single_index(), gradient_of(setting), readout_groups(setting)
+    if gradient.labels.square == 0:
+        raise ValueError("target must not be 0 without noise: the gradient would vanish")
     # Without a step all neurons are equal.
     groups = [
         (rate * z, shares) if rate else (np.zeros(1), np.ones(1))
@@ -298,8 +300,6 @@ def require_stepped(setting: Setting) -> None:
             "the network's own output, so that the spike is correlated with the rows"
         )
     setting.activation.require_slope()
-    if gradient_of(setting).labels.square == 0:
-        raise ValueError("target must not be 0 without noise: the gradient would vanish")
 
 
 def readout_groups(setting: Setting) -> tuple[np.ndarray, np.ndarray]:

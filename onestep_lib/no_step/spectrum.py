@@ -1,12 +1,13 @@
-r"""The spectrum of random features: density, edges and laws, with those of the weights.
+r"""The spectrum of random features: its density, its edges and its law.
 
 **Density.** The trace of the resolvent (:mod:`onestep_lib.no_step.gaussian_equivalence`) at a negative
-penalty is the Stieltjes transform: :math:`g(z)=\lim\frac1n\operatorname{tr}(FF^\top/n-z)^{-1}` is :math:`km_1` at
-:math:`\lambda=-z`. Off the negative axis the scalar equation becomes a quartic, and its one root that is
-a Stieltjes transform is chosen.
+penalty is the Stieltjes transform: :math:`g(z)=\lim\frac1n\operatorname{tr}(FF^\top/n-z)^{-1}` is
+:math:`km_1` at :math:`\lambda=-z`. Off the negative axis the scalar equation becomes a quartic, and its one
+root that is a Stieltjes transform is chosen.
 
 **Edges.** Random features are a sample covariance of N columns with population eigenvalues ax + b,
-a = :math:`c_1^2`, b = :math:`c_{>1}^2` and x an eigenvalue of X X^T/d. With c = n/d, k = n/N, and w in place of the penalty,
+a = :math:`c_1^2`, b = :math:`c_{>1}^2` and x an eigenvalue of X X^T/d. With c = n/d,
+k = n/N, and w in place of the penalty,
 
 .. math:: z(w)=(b-aw)\Big[\frac1k-\mathbb E\frac{ax+b}{a(x+w)}\Big],\qquad
           -\frac{1}{a}\frac{dz}{dw}=D(w)=\frac1k-\mathbb E\Big(\frac{ax+b}{a(x+w)}\Big)^2 ,
@@ -23,13 +24,11 @@ spectral_density   the density on the real line
 top_distance       where the right edge lies in w
 bulk_edges         every edge of F F^T/n
 outer_traces       m_1, m_2, tau and their derivatives to the right of the spectrum
-weight_law         support, atom, density and distribution function of W_0^T W_0
-feature_law        the same of F F^T/n
+feature_law        support, atom, density and distribution function
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -50,7 +49,6 @@ from onestep_lib._checks import (
 )
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.gaussian_equivalence import Traces
-from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_density, marchenko_pastur_edges
 from onestep_lib.settings import Setting
 
 __all__ = [
@@ -93,7 +91,7 @@ def stieltjes(z: ArrayLike, phi: float, psi: float, c1_sq: float, nonlinear_sq: 
 
     Examples
     --------
-    >>> from onestep_lib.no_step.density import stieltjes
+    >>> from onestep_lib.no_step.spectrum import stieltjes
     >>> z = 1 + 1j
     >>> g = stieltjes(z, 1, 1, 0, 1)  # without a linear part: Marchenko and Pastur's
     >>> print(bool(abs(z * g**2 + z * g + 1) < 1e-10))
@@ -338,7 +336,7 @@ def bulk_edges(shape: LawShape) -> list[float]:
 
     Examples
     --------
-    >>> from onestep_lib.no_step.edges import LawShape, bulk_edges
+    >>> from onestep_lib.no_step.spectrum import LawShape, bulk_edges
     >>> edges = bulk_edges(LawShape(beta=1e6, c=2, k=0.25))  # next to no linear part
     >>> [round(edge / 1e6, 3) for edge in edges]  # (1/sqrt(k) -+ 1)^2
     [1.0, 9.0]
@@ -367,7 +365,7 @@ def outer_traces(distance: ArrayLike, setting: Setting) -> tuple[np.ndarray, Tra
     Examples
     --------
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.no_step.edges import outer_traces
+    >>> from onestep_lib.no_step.spectrum import outer_traces
     >>> z, traces = outer_traces([0.01, 1, 100], Setting(n=500, d=400, N=500))
     >>> (-z * traces.m1).round(2)  # far from the spectrum the resolvent is -1/z
     array([1.46, 1.14, 1.  ])
@@ -412,8 +410,8 @@ _MERGED = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
-class Law(ABC):
-    """A law of eigenvalues: intervals with a density, and an atom at 0.
+class FeatureLaw:
+    r"""The limiting law of the eigenvalues of :math:`FF^\top/n`: intervals with a density, an atom at 0.
 
     Parameters
     ----------
@@ -421,19 +419,25 @@ class Law(ABC):
         The intervals that carry the density, from left to right.
     atom : float
         The mass at 0.
+    phi, psi, c1_sq, nonlinear_sq : float
+        d/n, d/N, :math:`c_1^2` and :math:`c_{>1}^2`.
     """
 
     support: np.ndarray
     atom: float
+    phi: float
+    psi: float
+    c1_sq: float
+    nonlinear_sq: float
 
     @property
     def edge(self) -> float:
         """The right end of the spectrum."""
         return float(self.support[-1, 1])
 
-    @abstractmethod
     def density(self, x: ArrayLike) -> np.ndarray:
-        """The density at points x > 0."""
+        """The density at points x > 0, from `spectral_density`."""
+        return spectral_density(x, self.phi, self.psi, self.c1_sq, self.nonlinear_sq)
 
     def distribution(self, x: ArrayLike, points: int = 4000) -> np.ndarray:
         r"""The distribution function at points x to 2e-7, from the density at `points` angles an interval.
@@ -465,63 +469,6 @@ class Law(ABC):
         if low == 0 or high == 0:
             return values
         return values * np.minimum(x / least, 1.0) ** np.log10(high / low)
-
-
-@dataclass(frozen=True, eq=False)
-class WeightLaw(Law):
-    r"""The limiting law of the d eigenvalues of :math:`W_0^\top W_0`.
-
-    Marchenko and Pastur's: N/d times that of :math:`X^\top X/N`, X with N rows. A step leaves this bulk as it
-    is and adds one outlier, the square of `onestep_lib.small_step.weights.weight_spectrum`'s.
-
-    Parameters
-    ----------
-    psi : float
-        d/N.
-    """
-
-    psi: float
-
-    def density(self, x: ArrayLike) -> np.ndarray:
-        """The density at points x > 0, from `marchenko_pastur_density`."""
-        return self.psi * marchenko_pastur_density(self.psi * check_positive("x", x), self.psi)
-
-
-def weight_law(setting: Setting) -> WeightLaw:
-    r"""Return the limiting law of the eigenvalues of :math:`W_0^\top W_0`; rows of either kind have it.
-
-    Examples
-    --------
-    >>> from onestep_lib import Setting
-    >>> from onestep_lib.no_step.laws import weight_law
-    >>> weight_law(Setting(n=100, d=100, N=400)).support.round(4)  # (sqrt(N/d) -+ 1)^2
-    array([[1., 9.]])
-    """
-    check_instance("setting", setting, Setting)
-    setting.require_independent_rows()
-    psi = setting.psi
-    low, high = marchenko_pastur_edges(psi)
-    return WeightLaw(np.array([[low / psi, high / psi]]), max(0.0, 1 - 1 / psi), psi)
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureLaw(Law):
-    r"""The limiting law of the eigenvalues of :math:`FF^\top/n` for random features.
-
-    Parameters
-    ----------
-    phi, psi, c1_sq, nonlinear_sq : float
-        d/n, d/N, :math:`c_1^2` and :math:`c_{>1}^2`.
-    """
-
-    phi: float
-    psi: float
-    c1_sq: float
-    nonlinear_sq: float
-
-    def density(self, x: ArrayLike) -> np.ndarray:
-        """The density at points x > 0, from `onestep_lib.no_step.density.spectral_density`."""
-        return spectral_density(x, self.phi, self.psi, self.c1_sq, self.nonlinear_sq)
 
 
 def feature_law(setting: Setting) -> FeatureLaw:

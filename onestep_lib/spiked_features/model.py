@@ -26,7 +26,6 @@ from onestep_lib._checks import (
     check_nonnegative,
     check_number,
     check_positive,
-    check_shape,
     check_size,
     check_vector,
     shown,
@@ -197,8 +196,8 @@ class SpikedModel:
             "fractions": fractions / fractions.sum(),
             "alignment": alignment,
             "noise": check_number("noise", self.noise, check_nonnegative),
-            "scales": check_shape("scales", check_positive("scales", self.scales), spikes.shape),
-            "row_variance": check_shape("row_variance", variance, spikes.shape),
+            "scales": np.broadcast_to(check_positive("scales", self.scales), spikes.shape),
+            "row_variance": np.broadcast_to(variance, spikes.shape),
         }
         for name in ("spikes", "noise", "scales"):
             check_size(name, checked[name])
