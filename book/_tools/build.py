@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # What Sphinx writes. Beside it stand the chapters' outputs and what other targets made: slides, and courses
 # with a lecturer's grades, which no build may touch.
 WRITTEN = ("_build/html", "_build/.doctrees", "_build/jupyter_execute")
-SOURCES = ("book", "onestep_lib", "_config.yml", "_toc.yml", "package-lock.json")
+SOURCES = ("book", "onestep_lib", "tests/DEVIATIONS.md", "_config.yml", "_toc.yml", "package-lock.json")
 RECORD = "_build/last-good-build"
 
 

@@ -363,7 +363,9 @@ def test_the_dry_run(tmp_path, spec, capsys):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["one_curve", "two_batches", "beyond", "three_sizes"])
+@pytest.mark.parametrize(
+    "name", ["one_curve", "two_batches", "beyond", "three_sizes", "finite_real", "one_curve_checks"]
+)
 def test_stored_tables_are_those_of_their_specs(name):
     table, settings = stored_table(name), spec_settings(name)
     assert list(dict.fromkeys(table["point"])) == list(settings)
@@ -373,12 +375,19 @@ def test_stored_tables_are_those_of_their_specs(name):
         assert set(table["N"][rows]) == {setting.N}
 
 
-@pytest.mark.parametrize(("name", "point"), [("beyond", "digits, d = 40"), ("three_sizes", "d = 50")])
-def test_a_stored_entry_drawn_again(name, point):
+@pytest.mark.parametrize(
+    ("name", "point", "seed"),
+    [
+        ("beyond", "digits, d = 40", 28),
+        ("three_sizes", "d = 50", 71),
+        ("finite_real", "s = 0.5", 12),
+        ("one_curve_checks", "odd, λ = 0.5", 4),
+    ],
+)
+def test_a_stored_entry_drawn_again(name, point, seed):
     """The first twenty repeats, from the streams of the table, lie around its mean as they should."""
     table, setting = stored_table(name), spec_settings(name)[point]
     rows = table["point"] == point
-    seed = {"digits, d = 40": 28, "d = 50": 71}[point]
     draws = np.concatenate([tens(setting, [seed, k], 10) for k in range(2)])[:, 1]
     change = draws - draws[:, :1]
     error = table["test_change_se"][rows] * np.sqrt(table["repeats"][rows] / 20)

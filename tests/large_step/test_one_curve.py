@@ -479,7 +479,7 @@ def test_a_linear_target_gains_from_the_step():
     """The numbers of chapter 12: most of the line is afterwards one large feature."""
     s = Setting(n=400, d=200, N=300, target=(0, 1), noise=0.5, ridge=0.1, step=[0.0, 0.5 * 300**0.5])
     theory, (found, error) = one_step(s).test, simulate(s, np.random.default_rng(0), repeats=24)["test"]
-    np.testing.assert_allclose(theory, [0.623, 0.466], atol=6e-4)
+    np.testing.assert_allclose(theory, [0.624, 0.465], atol=6e-4)
     np.testing.assert_allclose(found, [0.610, 0.457], atol=6e-4)
     assert np.all(np.abs(found - theory) < 4 * error)
 
