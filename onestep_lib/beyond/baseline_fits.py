@@ -26,7 +26,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial import hermite_e
-from scipy.linalg import eigh
 from scipy.special import factorial
 
 from onestep_lib._checks import check_choice, check_count, check_generator, check_instance, check_items, shown
@@ -76,7 +75,7 @@ def _kernel(batch: _Batch) -> _Fit:
     if ridges.min() == 0:
         raise ValueError(f"ridge must be > 0 for the baseline 'kernel', got {shown(setting.ridge)}")
     shift = ridges * n / setting.N
-    values, vectors = eigh(kernel_matrix(setting, batch.X))
+    values, vectors = np.linalg.eigh(kernel_matrix(setting, batch.X))
     duals = vectors @ ((vectors.T @ batch.y)[:, None] / (values[:, None] + shift))
     train = np.mean((shift * duals) ** 2, axis=0)
     objective = ridges / setting.N * (batch.y @ duals)

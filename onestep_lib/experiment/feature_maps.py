@@ -33,12 +33,13 @@ infinite_spike_features         the feature map of the limit of infinite spikes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from scipy.special import factorial
 
 from onestep_lib._checks import shown
+from onestep_lib.activations import Activation
 from onestep_lib.experiment.network import Network, SteppedNetwork, feature_matrix
 from onestep_lib.hermite import hermite
 from onestep_lib.quadrature import gaussian_mean
@@ -268,12 +269,16 @@ def measured_widening(network: SteppedNetwork) -> float:
     return widening
 
 
+# Test inputs come in many small parts, of one activation.
+_coefficients = lru_cache(maxsize=8)(Activation.coefficients)
+
+
 def spike_terms(
     network: SteppedNetwork, X: np.ndarray, level: int, widened: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The two sides of the spikes k = 1, ..., l: shapes (n, l) and (N, l)."""
     sigma, orders = network.activation, np.arange(1, level + 1)
-    c = sigma.coefficients(level)
+    c = _coefficients(sigma, level)
     size = c[1] * network.step * np.linalg.norm(network.direction)
     neurons = c[1:] * network.readout[:, None] ** orders
     return size**orders * _powers(network, X, _rows(network, level, widened)), neurons

@@ -160,7 +160,8 @@ def stored_table(name: str) -> dict[str, np.ndarray]:
 
     Parameters
     ----------
-    name : {"one_curve", "two_batches", "beyond", "three_sizes", "phase_diagram", "finite_real", ...}
+    name : str
+        The name of a spec in ``onestep_lib/datasets``, such as "one_curve".
 
     Examples
     --------

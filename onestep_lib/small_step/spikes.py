@@ -95,8 +95,8 @@ ABSENT = 1e-12
 SPIKED_OUTPUTS = ("centred", "scaled")
 # Gauss-Hermite nodes of kappa and of a Gaussian readout; H is analytic in both.
 _NODES = 48
-# Points between which the coefficients of a realised readout are a cubic spline.
-_KNOTS = 161
+# How far apart in s the knots are of the cubic spline through the coefficients of a realised readout.
+_APART = 0.05
 # The inner average: this many standard deviations, in panels of half a unit.
 _REACH, _PANEL = 9.0, 0.5
 
@@ -412,13 +412,15 @@ def whole_spike_matrix(
     z, shares = _readouts(setting, readout)
     sigma = setting.activation
     unit = sigma.c1 * float(setting.steps) * np.sqrt(spike.power / setting.N)
-    if z.size > _KNOTS:
+    reach = np.max(np.abs(z))
+    knots = 4 + int(unit * reach / _APART)
+    if z.size > 2 * knots:
         # Imported where it is used: 4 % of the time of `import onestep_lib`.
         from scipy.interpolate import CubicSpline
 
-        half = np.linspace(0, np.max(np.abs(z)), _KNOTS // 2 + 1)
-        knots = np.concatenate([-half[:0:-1], half])
-        rows = CubicSpline(knots, _coefficients(sigma, unit * knots, spike.widening, level), axis=1)(z)
+        half = np.linspace(0, reach, knots)
+        at = np.concatenate([-half[:0:-1], half])
+        rows = CubicSpline(at, _coefficients(sigma, unit * at, spike.widening, level), axis=1)(z)
     else:
         rows = _coefficients(sigma, unit * z, spike.widening, level)
     wobble = sigma.c2 * np.sqrt(2 * setting.N / setting.d)

@@ -363,9 +363,7 @@ def test_the_dry_run(tmp_path, spec, capsys):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    "name", ["one_curve", "two_batches", "beyond", "three_sizes", "finite_real", "one_curve_checks"]
-)
+@pytest.mark.parametrize("name", [path.stem for path in (ROOT / "onestep_lib/datasets").glob("*.toml")])
 def test_stored_tables_are_those_of_their_specs(name):
     table, settings = stored_table(name), spec_settings(name)
     assert list(dict.fromkeys(table["point"])) == list(settings)
@@ -382,6 +380,8 @@ def test_stored_tables_are_those_of_their_specs(name):
         ("three_sizes", "d = 50", 71),
         ("finite_real", "s = 0.5", 12),
         ("one_curve_checks", "odd, λ = 0.5", 4),
+        ("giant_steps", "sizes", 0),
+        ("one_giant_step", "relu, sin", 3),
     ],
 )
 def test_a_stored_entry_drawn_again(name, point, seed):
