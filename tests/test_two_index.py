@@ -16,7 +16,7 @@ from onestep_lib.experiment import (
     take_steps,
     target_directions,
 )
-from onestep_lib.large_step.row_lengths import expected_lengths
+from onestep_lib.large_step.stepped_model import expected_lengths
 from onestep_lib.no_step import fixed_feature_floor
 from onestep_lib.settings import LOSSES
 from onestep_lib.small_step import (
@@ -195,7 +195,7 @@ def test_refusals():
         plane_profile(S, rng(), [8, 9], test_size=50)
     with pytest.raises(ValueError, match="d must be at least 2"):
         target_directions(S.replace(d=1), rng())
-    with pytest.raises(ValueError, match="direction must hold two orthonormal columns of length 200"):
+    with pytest.raises(ValueError, match=r"direction must be orthonormal, of shape \(200, 2\)"):
         sample_batch(S, 3, np.ones((200, 2)), rng())
     with pytest.raises(ValueError, match="mean zero here, got 'g.* with the mean 1: subtract it"):
         gradient_spike(S.replace(target=TwoIndexTarget(lambda s, t: t**2)))

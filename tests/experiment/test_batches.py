@@ -74,5 +74,5 @@ def test_refusals():
         sample_direction(0, rng)
     with pytest.raises(TypeError, match=r"count must be an integer >= 1, got 2\.0"):
         sample_inputs(SETTING, 2.0, rng)
-    with pytest.raises(ValueError, match=r"direction must be a 1-D array of length 30, got shape \(29,\)"):
+    with pytest.raises(ValueError, match=r"direction must be orthonormal, of shape \(30,\)"):
         sample_batch(SETTING, 4, np.ones(29), rng)

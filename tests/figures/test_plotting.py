@@ -145,28 +145,6 @@ def test_gap_table_does_not_show_the_last_digits_of_another_processor():
     assert plotting.gap_table([("a", 1.0, 1.0 - 1e-15, 0.1)]).splitlines()[1].split()[-1] == "+0.0"
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda ax: plotting.gap_table([]), "rows"),
-        (lambda ax: plotting.gap_summary([], title="x"), "rows"),
-        (lambda ax: plotting.gap_table([("a", 1.0, 1.0, 0.0)]), "'a'.*standard error > 0"),
-        (lambda ax: plotting.gap_table([("a", np.nan, 1.0, 0.1)]), "'a'.*finite"),
-        (lambda ax: plotting.theory_and_simulation(ax, X, X, X, -X, label="l"), "se must be >= 0"),
-        (lambda ax: plotting.theory_and_simulation(ax, X, X, X, X[1:], label="l"), "one shape"),
-        (lambda ax: plotting.theory_and_simulation(ax, X, X, X, X, label="l", colour="red"), "colour.*'red'"),
-        (lambda ax: plotting.theory_and_simulation(ax, X, X, X, X, label="l", dash="-"), "dash.*'-'"),
-        (lambda ax: plotting.theory_and_simulation(ax, X, X, X, X, label="l", marker="x"), "marker.*'x'"),
-        (lambda ax: plotting.histogram_and_density(ax, [1.0, np.nan], X, X), "samples must be finite"),
-        (lambda ax: plotting.picture(ax.figure, alt=""), "alt"),
-        (lambda ax: plotting.figure(0), "rows"),
-    ],
-)
-def test_bad_input_is_refused_by_name(ax, call, message):
-    with pytest.raises(ValueError, match=message):
-        call(ax)
-
-
 def test_what_a_reader_has_set_does_not_break_a_figure():
     with mpl.rc_context(
         {"text.usetex": True, "font.family": "no such font", "axes.formatter.use_mathtext": True}

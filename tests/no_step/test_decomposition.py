@@ -140,8 +140,6 @@ def test_the_parts_broadcast_and_so_do_averages():
         (lambda: error_parts(0.6, 0.75, 0.0, 1, 1, 1, 1), "ridge must be > 0"),
         (lambda: error_parts(0.6, 0.75, 0.1, 1, 1, -1, 1), "linear_power must be >= 0"),
         (lambda: error_parts(0.6, 0.75, 0.1, 1, 1, 1, -1), "other_power must be >= 0"),
-        (lambda: error_parts(0.6, 0.75, 0.1, 1, 1, 1, 1).averaged(0), "networks must be >= 1"),
-        (lambda: error_parts(0.6, 0.75, 0.1, 1, 1, 1, 1).averaged(1, np.nan), "datasets must not be nan"),
     ],
 )
 def test_wrong_input_names_the_argument(call, message):

@@ -20,9 +20,9 @@ from onestep_lib.experiment import (
     sample_direction,
     take_steps,
 )
-from onestep_lib.experiment.steps import residual
+from onestep_lib.experiment.network import residual
 from onestep_lib.large_step import stepped_model
-from onestep_lib.large_step.row_lengths import expected_lengths
+from onestep_lib.large_step.stepped_model import expected_lengths
 from onestep_lib.small_step import (
     direction_floor,
     exact_spike,
@@ -282,7 +282,7 @@ def test_identity_has_an_exact_rank_one_gradient(deviation):
     gradient = first_layer_gradient(network, X, y, "raw")
     error = rank_one_error(gradient, network, gradient_direction(network, X, y, "raw"))
     assert error < 1e-13
-    deviation("steps.gradient_direction", "exact gradient, linear activation", error, 0, scale=1)
+    deviation("network.gradient_direction", "exact gradient, linear activation", error, 0, scale=1)
 
 
 def test_simulate_sees_stepped_networks():
@@ -349,24 +349,3 @@ def test_measured_weight_spectrum_of_any_width(d):
     assert found.edge == pytest.approx(np.sqrt(values[-2]) if d > 1 else 0, rel=1e-12)
     assert found.target == pytest.approx((vectors[:, -1] @ direction) ** 2, rel=1e-10)
     assert np.isnan(found.threshold)
-
-
-def test_errors_of_draws():
-    network, direction, X, y = draw(Setting(n=10, d=5, N=6), np.random.default_rng(0))
-    (stepped,) = take_steps(network, X, y, 1.0)
-    (still,) = take_steps(network, X, 0 * y, 1.0)
-    with pytest.raises(ValueError, match="direction must not be 0"):
-        measured_spike(np.zeros(5), direction)
-    with pytest.raises(ValueError, match="direction must not be 0"):
-        measured_weight_spectrum(still, direction)
-    for call in (measured_spike, lambda _, beta: measured_weight_spectrum(stepped, beta)):
-        with pytest.raises(ValueError, match="target_direction must be a unit vector, got one of length 2"):
-            call(stepped.direction, 2 * direction)
-    with pytest.raises(TypeError, match="network must be of the class SteppedNetwork, got Network"):
-        measured_weight_spectrum(network, direction)
-    with pytest.raises(ValueError, match="gradient must not be 0"):
-        rank_one_error(np.zeros((6, 5)), network, direction)
-    with pytest.raises(ValueError, match="gradient and the network's weights must have the same number"):
-        rank_one_error(np.ones((7, 5)), network, direction)
-    with pytest.raises(ValueError, match="steps must be a number or a non-empty 1-D sequence"):
-        list(take_steps(network, X, y, np.ones((2, 2))))
