@@ -26,7 +26,6 @@ from onestep_lib.experiment.batches import sample_batch, sample_inputs, target_d
 from onestep_lib.experiment.feature_maps import FEATURE_MAPS, FeatureMap, network_features, require_covered
 from onestep_lib.experiment.network import (
     Network,
-    feature_matrix,
     initial_network,
     scheduled_steps,
     take_steps,
@@ -210,14 +209,6 @@ class Draws:
             sample_batch(self.setting, size, self.direction, deepcopy(stream))
             for size, stream in zip(sizes, streams, strict=True)
         )
-
-    def test_loss(self, network: Network, size: int) -> float:
-        """The test loss of a network with its own readout, the noise included."""
-        missed = 0.0
-        for X, clean in self.test_batches(size):
-            fitted = feature_matrix(network.weights, X, network.activation) @ network.readout
-            missed += float(np.sum((clean - fitted) ** 2))
-        return missed / size + self.setting.noise**2
 
     def test_batches(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Test inputs and their labels without noise, in chunks, the same at every call."""
