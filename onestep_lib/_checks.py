@@ -102,7 +102,7 @@ def as_floats(name: str, value: object, wanted: str, kinds: str = "iuf") -> np.n
     if given.dtype.kind not in kinds or isinstance(given, np.ma.MaskedArray):
         raise TypeError(f"{name} must be {wanted}, got {shown(value)}")
     with np.errstate(over="ignore"):  # an infinite result is refused by the caller
-        return np.asarray(given, dtype=np.complex128 if "c" in kinds else np.float64)
+        return np.asarray(given, dtype=np.float64)
 
 
 def check_real(name: str, value: ArrayLike, infinite: bool = False, flags: bool = False) -> np.ndarray:
@@ -110,14 +110,6 @@ def check_real(name: str, value: ArrayLike, infinite: bool = False, flags: bool 
     array = as_floats(name, value, "a real number or an array of them", "biuf" if flags else "iuf")
     if np.isnan(array).any() if infinite else not np.isfinite(array).all():
         raise ValueError(f"{name} must {'not be nan' if infinite else 'be finite'}, got {shown(value)}")
-    return array
-
-
-def check_complex(name: str, value: object) -> np.ndarray:
-    """Return `value` as a complex array of finite numbers, or raise."""
-    array = as_floats(name, value, "a complex number or an array of them", "iufc")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got {shown(value)}")
     return array
 
 
@@ -173,14 +165,6 @@ def check_vector(name: str, value: ArrayLike, length: int | None = None, flags: 
     return array
 
 
-def check_unit_vector(name: str, value: ArrayLike, length: int | None = None) -> np.ndarray:
-    """Return `value` as a `check_vector` of length 1 (to 1e-8), or raise."""
-    array = check_vector(name, value, length)
-    if abs((size := float(np.linalg.norm(array))) - 1) > 1e-8:
-        raise ValueError(f"{name} must be a unit vector, got one of length {size:.9g}")
-    return array
-
-
 def check_matrix(name: str, value: ArrayLike, columns: int | None = None, flags: bool = False) -> np.ndarray:
     """Return `value` as a finite 2-D double array (of so many columns), or raise; `flags`: `check_real`."""
     array = check_real(name, value, flags=flags)
@@ -206,11 +190,3 @@ def check_broadcast(**arrays: np.ndarray) -> list[np.ndarray]:
     except ValueError:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         raise ValueError(f"{', '.join(arrays)} must broadcast to one shape, got {shapes}") from None
-
-
-def check_shape(name: str, value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the array broadcast to the shape, or raise."""
-    try:
-        return np.broadcast_to(value, shape)
-    except ValueError:
-        raise ValueError(f"{name} must broadcast to the shape {shape}, got shape {value.shape}") from None

@@ -12,7 +12,6 @@ Functions
 ---------
 hermite                He_0, ..., He_K at given points
 hermite_series         sum_k c_k He_k at given points
-hermite_to_monomial    He_k as polynomials in x
 monomial_to_hermite    x^p as sums of He_k
 hermite_coefficients   c_0, ..., c_K of a function
 hermite_powers         k! c_k^2, the share of each degree in E f(Z)^2
@@ -111,23 +110,6 @@ def hermite_series(coefficients: ArrayLike, x: ArrayLike) -> np.ndarray:
     if not np.isfinite(values).all():
         raise ValueError(f"coefficients and x must be so small that the sum is a double, got x {shown(x)}")
     return values
-
-
-def hermite_to_monomial(order: int) -> np.ndarray:
-    r"""Return the matrix H with :math:`He_k(x)=\sum_j H_{kj}x^j`, shape (K + 1, K + 1).
-
-    Examples
-    --------
-    >>> from onestep_lib.hermite import hermite_to_monomial
-    >>> hermite_to_monomial(3)[3]  # He_3 = -3 x + x^3
-    array([ 0., -3.,  0.,  1.])
-    """
-    order = _check_order(order)
-    table = np.zeros((order + 1, order + 1))
-    for k in range(order + 1):
-        row = hermite_e.herme2poly(np.eye(k + 1)[k])
-        table[k, : row.size] = row
-    return table
 
 
 def monomial_to_hermite(order: int) -> np.ndarray:

@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import (
-    check_count,
-    check_generator,
     check_matrix,
     check_positive,
     check_vector,
@@ -72,14 +70,12 @@ class Vocabulary:
 
     def moment(self, k: int) -> float:
         r"""Return :math:`\mathbb Ez^k`."""
-        k = check_count("k", k, minimum=0)
         return float(np.dot(self.shares, np.power(self.values, k)))
 
     def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Draw `count` independent values of z, shape (count,)."""
-        check_generator(rng)
         shares = np.divide(self.shares, np.sum(self.shares))
-        return rng.choice(self.values, size=check_count("count", count), p=shares)
+        return rng.choice(self.values, size=count, p=shares)
 
 
 @dataclass(frozen=True, eq=False, init=False)

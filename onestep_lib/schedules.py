@@ -79,9 +79,7 @@ class Schedule:
 
     def sizes(self, default: int) -> tuple[int, ...]:
         """The samples of each step; `default` where the schedule does not say."""
-        return (
-            (check_count("default", default),) * len(self.factors) if self.samples is None else self.samples
-        )
+        return (default,) * len(self.factors) if self.samples is None else self.samples
 
 
 def _samples(value: object, count: int) -> tuple[int, ...] | None:

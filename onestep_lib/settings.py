@@ -161,7 +161,7 @@ class Setting:
         One of ``READOUTS``, or a :class:`~onestep_lib.initialisation.Vocabulary`, or its values alone
         (equal shares; ``[1]``: all ones).
     inputs : str
-        One of ``INPUTS`` (:mod:`onestep_lib.experiment.inputs`); the theories cover ``THEORY_INPUTS``.
+        One of ``INPUTS`` (:mod:`onestep_lib.experiment.batches`); the theories cover ``THEORY_INPUTS``.
     output : str
         What the residual of the step subtracts, one of ``OUTPUTS``.
     fresh : bool
@@ -310,7 +310,8 @@ class Setting:
                 f"inputs must be one of {', '.join(map(repr, THEORY_INPUTS))} for a theory, got "
                 f"{self.inputs!r} (simulate it, and compare with the theory of Gaussian inputs)"
             )
-        self._require_drawn_rows()
+        if isinstance(self.rows, GivenRows):
+            raise ValueError(f"rows must be one of {', '.join(map(repr, ROWS))} here, got rows by hand")
         if (stepped or np.any(self.steps)) and not (self.fresh and self.updates == 1):
             raise ValueError(
                 f"fresh must be True and updates 1 for a theory with a step, got fresh={self.fresh}, "
@@ -325,13 +326,8 @@ class Setting:
             )
         return self.target
 
-    def _require_drawn_rows(self) -> None:
-        if isinstance(self.rows, GivenRows):
-            raise ValueError(f"rows must be one of {', '.join(map(repr, ROWS))} here, got rows by hand")
-
     def require_independent_rows(self) -> None:
-        """Raise where the initial rows are given by hand or have a component in common."""
-        self._require_drawn_rows()
+        """Raise where the initial rows have a component in common."""
         if self.shared:
             raise ValueError(
                 f"shared must be 0 here, got {self.shared:.6g} (at step 0 "

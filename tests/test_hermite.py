@@ -44,14 +44,6 @@ def test_orthogonality_in_exact_integers():
             assert exact_inner(p, q) == (math.factorial(k) if j == k else 0)
 
 
-def test_monomial_table_is_exact(deviation):
-    table = h.hermite_to_monomial(25)
-    for k, row in enumerate(exact_polynomials(25)):
-        assert table[k, : k + 1].tolist() == row
-        assert not np.any(table[k, k + 1 :])
-        deviation("hermite.hermite_to_monomial", "exact integers", table[k, : k + 1], np.array(row, float))
-
-
 def test_inverse_table_is_exact(deviation):
     order = 20
     rows = exact_polynomials(order)

@@ -16,7 +16,7 @@ from onestep_lib.experiment import (
 from onestep_lib.initialisation import Vocabulary
 from onestep_lib.large_step import stepped_model
 from onestep_lib.large_step.one_curve import nearest_setting
-from onestep_lib.no_step.laws import weight_law
+from onestep_lib.no_step import feature_law
 from onestep_lib.small_step import (
     feature_outliers,
     gradient_spike,
@@ -174,7 +174,7 @@ def test_too_few_values_for_the_feature_map():
 
 def test_correlated_rows_are_refused_by_name():
     shared, given = SMALL.replace(shared=0.2), SMALL.replace(rows=np.ones((30, 20)))
-    calls = (random_features, one_step, lambda s: staircase(s, 1), weight_law)
+    calls = (random_features, one_step, lambda s: staircase(s, 1), feature_law)
     calls += (weight_spectrum, lambda s: stepped_model(s, 1.0))
     for call in calls:
         with pytest.raises(ValueError, match="shared must be 0 here, got 0.2"):

@@ -14,9 +14,8 @@ from onestep_lib.experiment import (
     spike_features,
     target_directions,
 )
-from onestep_lib.experiment.network import Network
+from onestep_lib.experiment.network import Network, scheduled_steps
 from onestep_lib.experiment.simulation import Draws
-from onestep_lib.experiment.steps import scheduled_steps
 from onestep_lib.large_step.one_curve import nearest_setting
 from onestep_lib.schedules import Schedule
 
@@ -110,7 +109,9 @@ def test_many_small_steps_are_gradient_flow_for_a_linear_network(deviation):
         for k in (100, 200)
     ]
     np.testing.assert_allclose(2 * finer[1] - finer[0], exact, atol=5e-4)
-    deviation("steps.scheduled_steps", "gradient flow, extrapolated", 2 * finer[1] - finer[0], exact, scale=1)
+    deviation(
+        "network.scheduled_steps", "gradient flow, extrapolated", 2 * finer[1] - finer[0], exact, scale=1
+    )
 
 
 def test_fresh_batches_remember_nothing():

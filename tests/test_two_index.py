@@ -14,7 +14,7 @@ from onestep_lib.experiment import (
     take_steps,
     target_directions,
 )
-from onestep_lib.large_step.row_lengths import expected_lengths
+from onestep_lib.large_step.stepped_model import expected_lengths
 from onestep_lib.no_step import fixed_feature_floor
 from onestep_lib.small_step import (
     direction_floor,

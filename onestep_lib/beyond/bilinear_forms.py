@@ -54,10 +54,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.polynomial.hermite_e import herme2poly
 
 from onestep_lib._checks import check_choice, check_count, shown
 from onestep_lib._values import plain
-from onestep_lib.hermite import hermite_to_monomial
 from onestep_lib.no_step.gaussian_equivalence import Traces, resolvent_traces
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import Spike, gradient_spike
@@ -97,7 +97,7 @@ def _vector(name: str, value: tuple[str, int], setting: Setting, spike: Spike) -
         return _Vector(kind, readout_factor(setting, order)[order])
     # He_q of a coordinate of length s: by powers of s and of a unit coordinate.
     length = np.sqrt(spike.power) if kind == "gradient" else 1.0
-    powers = hermite_to_monomial(order)[order] * length ** np.arange(order + 1)
+    powers = herme2poly(np.eye(order + 1)[order]) * length ** np.arange(order + 1)
     return _Vector("target" if kind == "target" else "direction", powers @ power_basis(order))
 
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from onestep_lib._checks import check_count, check_generator, check_instance
 from onestep_lib._threads import one_thread
-from onestep_lib.beyond.training import train_to_convergence
+from onestep_lib.beyond.training import own_loss, train_to_convergence
 from onestep_lib.experiment.network import Network, feature_matrix
 from onestep_lib.experiment.ridge import ridge_path
 from onestep_lib.experiment.simulation import Draws
@@ -188,14 +188,14 @@ def _repeat(
         fitted, losses = _ridge_readout(network, *streams.ridge_batch, ridge)
         seconds = perf_counter() - begun
         flops = fit + (step_flops(setting) if steps else 0.0)
-        rows.append([losses[0], streams.test_loss(fitted, test_size), losses[1], flops, seconds])
+        rows.append([losses[0], own_loss(streams, fitted, test_size), losses[1], flops, seconds])
     X, y = streams.data(both=True)
     begun = perf_counter()
     trained = train_to_convergence(initial, X, y, ridge, decay)
     seconds = perf_counter() - begun
     objective = trained.train + ridge * float(trained.readout @ trained.readout)
     flops = training_flops(setting, trained.evaluations, y.size)
-    rows.append([trained.train, streams.test_loss(trained, test_size), objective, flops, seconds])
+    rows.append([trained.train, own_loss(streams, trained, test_size), objective, flops, seconds])
     return rows
 
 

@@ -1,7 +1,7 @@
 r"""Feature maps to simulate: the network's own, and the simpler ones that are equivalent to it.
 
 A feature map takes a network, inputs and a Generator and returns the matrix F, one sample a row. After a
-step the network is a `onestep_lib.experiment.steps.SteppedNetwork`, which remembers its initial weights and
+step the network is a `onestep_lib.experiment.network.SteppedNetwork`, which remembers its initial weights and
 the gradient's direction. `FEATURE_MAPS` names some for ``simulate(..., feature_map=...)``.
 
 Given the coordinate :math:`\kappa=v\cdot x` along the direction of the gradient, the features after a large
@@ -38,11 +38,10 @@ from functools import lru_cache, partial
 import numpy as np
 from scipy.special import factorial
 
-from onestep_lib._checks import check_callable, check_count, check_flag, shown
+from onestep_lib._checks import shown
 from onestep_lib.activations import Activation
-from onestep_lib.experiment.network import Network, feature_matrix
-from onestep_lib.experiment.steps import SteppedNetwork
-from onestep_lib.hermite import MAX_ORDER, hermite
+from onestep_lib.experiment.network import Network, SteppedNetwork, feature_matrix
+from onestep_lib.hermite import hermite
 from onestep_lib.quadrature import gaussian_mean
 from onestep_lib.settings import OUTPUTS, Setting
 from onestep_lib.small_step.spikes import ABSENT, SPIKED_OUTPUTS, power_basis
@@ -220,7 +219,7 @@ def rank_one_features(network: Network, X: np.ndarray, rng: np.random.Generator)
     Parameters
     ----------
     network : Network
-        Before a step, or a `onestep_lib.experiment.steps.SteppedNetwork`.
+        Before a step, or a `onestep_lib.experiment.network.SteppedNetwork`.
     X : ndarray, shape (n, d)
     rng : numpy.random.Generator
         Not used.
@@ -285,11 +284,6 @@ def spike_terms(
     return size**orders * _powers(network, X, _rows(network, level, widened)), neurons
 
 
-def _initial(network: Network, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """:math:`F_0` as the network has it."""
-    return feature_matrix(network.weights, X, network.activation)
-
-
 def _spiked(
     network: Network,
     X: np.ndarray,
@@ -304,7 +298,7 @@ def _spiked(
     return base(network.initial, X, rng) + samples @ neurons.T
 
 
-def spike_features(level: int, widened: bool = False, base: FeatureMap | None = None) -> FeatureMap:
+def spike_features(level: int, widened: bool = False, base: FeatureMap = network_features) -> FeatureMap:
     r"""Return the feature map of F_l for ``simulate(..., features=spike_features(l))``.
 
     Before a step F_l is :math:`F_0`. With ``base=gaussian_equivalent_features`` :math:`F_0` is a Gaussian
@@ -332,8 +326,6 @@ def spike_features(level: int, widened: bool = False, base: FeatureMap | None = 
     0.0116
     0.0116
     """
-    level, widened = check_count("level", level, 1, MAX_ORDER), check_flag("widened", widened)
-    base = _initial if base is None else check_callable("base", base, "a feature map")
     return one_step_map(partial(_spiked, level=level, widened=widened, base=base), SPIKED_OUTPUTS)
 
 
@@ -388,7 +380,6 @@ def infinite_spike_features(level: int, widened: bool = False) -> FeatureMap:
     >>> print(F.shape, np.allclose(F[:, :2] @ network.readout, 0))
     (2, 3) True
     """
-    level, widened = check_count("level", level, 1, MAX_ORDER), check_flag("widened", widened)
     return one_step_map(partial(_infinitely_spiked, level=level, widened=widened), SPIKED_OUTPUTS)
 
 

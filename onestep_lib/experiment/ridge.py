@@ -32,7 +32,6 @@ from scipy.linalg import eigh, svd
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from onestep_lib._checks import (
-    check_count,
     check_flag,
     check_matrix,
     check_nonnegative,
@@ -268,7 +267,7 @@ def least_squares_inflation(n: int, width: int) -> float:
     Raises
     ------
     ValueError, TypeError
-        If width or n is not a positive integer, or width >= n - 1, where the expectation is infinite.
+        If width >= n - 1, where the expectation is infinite.
 
     Examples
     --------
@@ -276,8 +275,6 @@ def least_squares_inflation(n: int, width: int) -> float:
     >>> print(least_squares_inflation(n=101, width=50))
     2.0
     """
-    width = check_count("width", width)
-    n = check_count("n", n)
     if width >= n - 1:
         raise ValueError(f"width must be < n - 1 = {n - 1} for a finite expectation, got {width}")
     return (n - 1) / (n - width - 1)

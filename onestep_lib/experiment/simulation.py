@@ -6,14 +6,17 @@ across step sizes and penalties (differences along a path are then paired).
 
 Functions
 ---------
+peak_bytes, seconds   what a repeat costs on this machine
 simulate            simulate the losses of a setting, with standard errors over independent repeats
 simulate_spectrum   eigenvalues of F F^T/n for one draw of the setting (one step), ascending, shape (n,)
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from functools import cache
 
 import numpy as np
 
@@ -21,9 +24,13 @@ from onestep_lib._checks import check_count, check_flag, check_generator, check_
 from onestep_lib._threads import one_thread
 from onestep_lib.experiment.batches import sample_batch, sample_inputs, target_directions
 from onestep_lib.experiment.feature_maps import FEATURE_MAPS, FeatureMap, network_features, require_covered
-from onestep_lib.experiment.network import Network, feature_matrix, initial_network
+from onestep_lib.experiment.network import (
+    Network,
+    initial_network,
+    scheduled_steps,
+    take_steps,
+)
 from onestep_lib.experiment.ridge import ridge_path
-from onestep_lib.experiment.steps import scheduled_steps, take_steps
 from onestep_lib.schedules import Schedule
 from onestep_lib.settings import Losses, Setting
 
@@ -203,14 +210,6 @@ class Draws:
             for size, stream in zip(sizes, streams, strict=True)
         )
 
-    def test_loss(self, network: Network, size: int) -> float:
-        """The test loss of a network with its own readout, the noise included."""
-        missed = 0.0
-        for X, clean in self.test_batches(size):
-            fitted = feature_matrix(network.weights, X, network.activation) @ network.readout
-            missed += float(np.sum((clean - fitted) ** 2))
-        return missed / size + self.setting.noise**2
-
     def test_batches(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Test inputs and their labels without noise, in chunks, the same at every call."""
         inputs = deepcopy(self.test)
@@ -254,3 +253,57 @@ def _losses(streams: Draws, network: Network, feature_map: FeatureMap, test_size
             fitted = feature_map(network, X[rows], noise) @ path.coefficients
             missed += np.sum((clean[rows, None] - fitted) ** 2, axis=0)
     return np.stack([path.train, missed / test_size + streams.setting.noise**2, path.objective])
+
+
+def operations(setting: Setting) -> np.ndarray:
+    """Flops of products and Cholesky factors, of diagonalisations, and elements drawn or passed on."""
+    n, d, N, steps, ridges = setting.n, setting.d, setting.N, setting.steps.size, setting.ridges.size
+    tests, small = max(2000, 2 * n), min(n, N)
+    taken = 0 if not np.any(setting.steps) else setting.step_samples
+    updates = setting.updates if isinstance(setting.updates, int) else len(setting.updates.factors)
+    products = 4 * taken * N * d * (updates if updates == 1 else updates * steps)
+    products += 2 * steps * ((n + tests) * N * d + small * n * N + (tests + n) * N * ridges)
+    dense = steps * ridges * small**3 / 3 if ridges <= 4 else 0.0
+    elements = (n + taken + tests + N) * d + steps * (n + tests) * N + taken * N
+    return np.array([products + dense, 9.0 * steps * small**3 if ridges > 4 else 0.0, elements])
+
+
+def flops(setting: Setting) -> float:
+    """Flops of one repeat."""
+    return float(operations(setting)[:2].sum())
+
+
+def peak_bytes(setting: Setting) -> float:
+    """What is held at once: batches, features or slopes, a chunk of the test set, two Gram matrices."""
+    n, d, N, small = setting.n, setting.d, setting.N, min(setting.n, setting.N)
+    tests = max(2000, 2 * n)
+    return 8.0 * (
+        (n + min(tests, 2048)) * d + 4 * N * d + n * N + max(n * N, 2 * small**2)
+        + setting.step_samples * d
+    )  # fmt: skip
+
+
+@cache
+def _seconds_each() -> np.ndarray:
+    """Seconds of a flop in a product, of one in a diagonalisation, and of an element, on one thread."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((400, 400))
+    actions = (
+        (lambda: A @ A, 2 * 400**3),
+        (lambda: np.linalg.eigh(A), 9 * 400**3),
+        (lambda: rng.standard_normal(400**2), 400**2),
+    )
+    times = []
+    with one_thread():
+        for action, count in actions:
+            action()
+            start = time.process_time()
+            for _ in range(3):
+                action()
+            times.append((time.process_time() - start) / (3 * count))
+    return np.array(times)
+
+
+def seconds(setting: Setting) -> float:
+    """CPU seconds of one repeat on this machine, by a model whose three prices are measured once."""
+    return float(operations(setting) @ _seconds_each())

@@ -59,8 +59,7 @@ import numpy as np
 
 from onestep_lib._checks import check_choice, check_count, check_instance, check_vector, shown
 from onestep_lib.convergence import ConvergenceError
-from onestep_lib.experiment.cost import flops, peak_bytes, seconds
-from onestep_lib.experiment.simulation import one_repeat
+from onestep_lib.experiment.simulation import flops, one_repeat, peak_bytes, seconds
 from onestep_lib.large_step.one_curve import giant_step, nearest_setting, one_step
 from onestep_lib.no_step.gaussian_equivalence import random_features
 from onestep_lib.repeats import mean_and_error
@@ -189,15 +188,8 @@ def _read(spec: str | Path | dict[str, Any]) -> dict[str, Any]:
             return _read(tomllib.loads(path.read_text("utf-8")))
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path}: {error}") from None
-    spec = {
-        "setting": {},
-        "grid": {},
-        "case": {},
-        "theory": "one_step",
-        "repeats": None,
-        "seed": None,
-        **spec,
-    }
+    plain: dict[str, Any] = {"setting": {}, "grid": {}, "case": {}, "theory": "one_step"}
+    spec = plain | {"repeats": None, "seed": None} | spec
     for key in ("setting", "grid", "case"):
         check_instance(key, spec[key], dict)
     cases = {f"case.{name}.": case for name, case in spec["case"].items()}

@@ -18,7 +18,7 @@ import numpy as np
 from onestep_lib.activations import ACTIVATIONS, TARGETS, Activation, Target
 from onestep_lib.activations import activation as named_activation
 from onestep_lib.activations import target as named_target
-from onestep_lib.experiment.cost import peak_bytes, seconds
+from onestep_lib.experiment.simulation import peak_bytes, seconds
 from onestep_lib.formulas import formula_activation, formula_target
 from onestep_lib.settings import READOUTS, ROWS, Setting
 

@@ -5,10 +5,8 @@ do no mathematics.
 """
 
 from onestep_lib.figures.explorer import *
-from onestep_lib.figures.kernel import *
 from onestep_lib.figures.laboratory import *
 from onestep_lib.figures.panels import *
 from onestep_lib.figures.plotting import *
 from onestep_lib.figures.series import *
 from onestep_lib.figures.signature import *
-from onestep_lib.figures.sliders import *

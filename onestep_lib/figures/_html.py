@@ -12,9 +12,8 @@ from importlib import resources
 
 from onestep_lib.figures import svg
 from onestep_lib.figures.look import COLOURS, DARK_COLOURS
-from onestep_lib.figures.panels import Panel
+from onestep_lib.figures.panels import Panel, Slider
 from onestep_lib.figures.series import Mark
-from onestep_lib.figures.sliders import Slider
 
 MOST_BUTTONS = 6
 LONGEST_ROW = 60  # letters of all names that still stand beside each other

@@ -16,7 +16,7 @@ file, and remains a finished figure where scripts do not run. ::
         readouts=[Readout("smallest error", curve.min(axis=1), sliders="ridge")],
     )
 
-`live` runs a simulation behind sliders where there is a kernel, and leaves a picture elsewhere.
+`lab` runs networks beside the theory where there is a kernel, and leaves a picture elsewhere.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ from functools import cached_property
 
 from onestep_lib._checks import check_items, check_text, shown
 from onestep_lib.figures import _html
-from onestep_lib.figures.panels import Panel, Readout
+from onestep_lib.figures.panels import Panel, Readout, Slider
 from onestep_lib.figures.series import Mark
-from onestep_lib.figures.sliders import Slider
 
 __all__ = [
     "Explorer",

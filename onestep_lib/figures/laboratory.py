@@ -10,10 +10,12 @@ import asyncio
 import base64
 import csv
 import io
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from html import escape
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,6 @@ from matplotlib.figure import Figure
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.experiment.simulation import one_repeat
 from onestep_lib.experiment.trial import BATCHES, SEED, VARIED, Trial
-from onestep_lib.figures.kernel import StillFigure, has_kernel
 from onestep_lib.figures.look import COLOURS, linestyle
 from onestep_lib.figures.plotting import figure, legend, picture, theory_and_simulation
 from onestep_lib.large_step.one_curve import nearest_setting, one_step, step_regimes
@@ -142,6 +143,31 @@ def _theory(settings: list[Setting]) -> np.ndarray:
     return np.array([np.concatenate([np.ravel(getattr(x, name)) for x in losses]) for name, *_ in _LOSSES])
 
 
+@dataclass(frozen=True, eq=False)
+class StillFigure:
+    """HTML of a picture where no simulation can be run."""
+
+    html: str
+    words: str
+
+    def __repr__(self) -> str:
+        return f"<live figure: {' '.join(self.words.split())}>"
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def has_kernel() -> bool:
+    """Whether widgets work here: a kernel runs, ipywidgets is there, and no website is being built."""
+    if os.environ.get("ONESTEP_STATIC") == "1" or not find_spec("ipywidgets"):
+        return False
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return False
+    return getattr(get_ipython(), "kernel", None) is not None
+
+
 def lab(state: str = "", presets: Mapping[str, str] | None = None) -> object:
     """Show the lab: fields for an experiment, its theory, and networks that run on request.
 
@@ -156,13 +182,14 @@ def lab(state: str = "", presets: Mapping[str, str] | None = None) -> object:
     Returns
     -------
     object to be shown as the last value of a cell
-        In a kernel an ipywidgets box, elsewhere a still figure.
+        In a kernel an ipywidgets box. Without a kernel or ipywidgets (``pip install 'onestep_lib[live]'``),
+        or where the environment variable ONESTEP_STATIC is 1 (a website being built), a still figure.
 
     Examples
     --------
     >>> from onestep_lib.figures import lab
-    >>> print(repr(lab("n=80; d=40; N=60"))[:22])  # without a kernel
-    <live figure: The lab.
+    >>> print(repr(lab("n=80; d=40; N=60"))[:21])  # without a kernel: a picture
+    <live figure: The lab
     """
     session = Session(Trial.from_line(state))
     if has_kernel():

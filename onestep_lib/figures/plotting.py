@@ -25,18 +25,6 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import (
-    as_floats,
-    check_choice,
-    check_count,
-    check_instance,
-    check_items,
-    check_positive,
-    check_real,
-    check_text,
-    check_vector,
-    shown,
-)
 from onestep_lib.figures.look import COLOURS, CYCLE, DASHES, ERROR_BARS, MARKERS, linestyle
 from onestep_lib.settings import Losses
 
@@ -133,9 +121,6 @@ def figure(
     >>> drawn.get_size_inches(), axes.shape
     (array([5.4, 7.2]), (2,))
     """
-    rows, columns = check_count("rows", rows), check_count("columns", columns)
-    if size is not None:
-        size = check_positive("size", check_vector("size", size, 2)).tolist()
     width, height = PANEL_SIZE
     default = (width * (1 if columns == 1 else 0.72 * columns), height * rows)
     with _styled():
@@ -187,25 +172,12 @@ def theory_and_simulation(
     array([[1. , 0.4],
            [1. , 0.8]])
     """
-    check_instance("ax", ax, Axes)
-    check_text("label", label)
-    check_choice("colour", colour, COLOURS)
-    check_choice("dash", dash, DASHES)
-    check_choice("marker", marker, MARKERS)
-    x, mean, se = check_real("x", x), check_real("mean", mean), check_real("se", se)
-    if not x.shape == mean.shape == se.shape:
-        raise ValueError(f"x, mean, se must have one shape, got {x.shape}, {mean.shape}, {se.shape}")
-    if np.any(se < 0):
-        raise ValueError(f"se must be >= 0, got {shown(se)}")
-    on, given = ("x", x) if x_theory is None else ("x_theory", x_theory)
-    grid, theory = as_floats(on, given, "numbers"), as_floats("theory", theory, "numbers")
-    if theory.shape != grid.shape:
-        raise ValueError(f"theory and {on} must have one shape, got {theory.shape} and {grid.shape}")
+    grid = x if x_theory is None else x_theory
     (line,) = ax.plot(grid, theory, color=COLOURS[colour], linestyle=linestyle(dash), label=label)
     dots = ax.errorbar(
         x,
         mean,
-        yerr=ERROR_BARS * se,
+        yerr=ERROR_BARS * np.asarray(se),
         fmt=MARKERS[marker],
         markersize=5,
         color=COLOURS[colour],
@@ -285,7 +257,6 @@ def legend(ax: Axes, **options: Any) -> Legend:
     >>> print(shown.get_title().get_text(), [text.get_text() for text in shown.get_texts()])
     line: theory, dots: simulation ± 2 s.e. ['test loss']
     """
-    check_instance("ax", ax, Axes)
     dots = {container.get_label(): container for container in ax.containers}
     handles, labels = ax.get_legend_handles_labels()
     pairs: list[Any] = [
@@ -298,7 +269,7 @@ def legend(ax: Axes, **options: Any) -> Legend:
         return ax.legend(pairs, labels, **({"title": title, "alignment": "left"} | options))
 
 
-def log_axis(ax: Axes, ticks: ArrayLike, label: str) -> None:
+def log_axis(ax: Axes, ticks: Sequence[float], label: str) -> None:
     """Make the horizontal axis logarithmic, with these numbers on it and no mark between them.
 
     matplotlib's own choice, powers of ten, leaves an axis of one decade almost without numbers.
@@ -312,9 +283,6 @@ def log_axis(ax: Axes, ticks: ArrayLike, label: str) -> None:
     >>> print([tick.get_text() for tick in ax.get_xticklabels()], ax.get_xlabel())
     ['0.5', '1', '2'] width N/n
     """
-    check_instance("ax", ax, Axes)
-    check_text("label", label)
-    ticks = check_positive("ticks", check_vector("ticks", ticks))
     ax.set(xscale="log", xlabel=label)
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_xticks([], minor=True)
@@ -346,22 +314,10 @@ def histogram_and_density(
     >>> print(round(sum(bar.get_width() * bar.get_height() for bar in bars), 4), line.get_label())
     1.0 uniform, theory
     """
-    check_instance("ax", ax, Axes)
-    check_text("label", label)
-    check_choice("colour", colour, COLOURS)
-    samples = check_real("samples", samples).ravel()
-    if samples.size == 0:
-        raise ValueError("samples must hold at least one number, got none")
-    grid, curve = as_floats("x", x, "numbers"), as_floats("density", density, "numbers")
-    if grid.shape != curve.shape or grid.ndim != 1:
-        raise ValueError(
-            f"x and density must be 1-D and of one length, got shapes {grid.shape} and {curve.shape}"
-        )
-    edges = _bins(samples, bins)
     start = f"{label}, " if label else ""
     _, _, bars = ax.hist(
         samples,
-        bins=edges,
+        bins=bins,
         density=True,
         color=COLOURS[colour],
         alpha=0.35,
@@ -369,22 +325,8 @@ def histogram_and_density(
         linewidth=0.4,
         label=f"{start}simulation",
     )
-    (line,) = ax.plot(grid, curve, color=COLOURS["ink"], label=f"{start}theory")
+    (line,) = ax.plot(x, density, color=COLOURS["ink"], label=f"{start}theory")
     return bars, line
-
-
-def _bins(samples: np.ndarray, bins: int | Sequence[float]) -> list[float]:
-    """The edges of so many bins over the samples, or the increasing edges that are given."""
-    if isinstance(bins, Sequence | np.ndarray):
-        edges = check_vector("bins", bins)
-    else:
-        count = check_count("bins", bins, 1, 10_000)
-        low, high = samples.min(), samples.max()
-        room = max(0.5, abs(high) / 2) if high == low else 0.0
-        edges = np.linspace(low - room, high + room, count + 1)
-    if edges.size < 2 or np.any(np.diff(edges) <= 0):
-        raise ValueError(f"bins must be so few that they differ, or increasing edges, got {shown(bins)}")
-    return edges.tolist()
 
 
 def gap_table(rows: Iterable[tuple[str, float, float, float]], *, title: str = "") -> str:
@@ -402,11 +344,6 @@ def gap_table(rows: Iterable[tuple[str, float, float, float]], *, title: str = "
         Numbers carry four significant digits, errors two, gaps one decimal: another processor's
         last digits do not change the text, so that a notebook's test may compare it.
 
-    Raises
-    ------
-    ValueError
-        If a number is not finite or a standard error is not positive.
-
     Examples
     --------
     >>> from onestep_lib.figures.plotting import gap_table
@@ -416,10 +353,8 @@ def gap_table(rows: Iterable[tuple[str, float, float, float]], *, title: str = "
     test      0.5000      0.4900     0.020      -0.5
     largest gap: 2.0 standard errors
     """
-    check_text("title", title)
     table = [
-        (name, theory, simulation, se, _gap(theory, simulation, se))
-        for name, theory, simulation, se in _gap_rows(rows)
+        (name, theory, simulation, se, _gap(theory, simulation, se)) for name, theory, simulation, se in rows
     ]
     width = max(len(title), *(len(name) for name, *_ in table))
     lines = [f"{title:<{width}}  {'theory':>9}  {'simulation':>10}  {'s.e.':>8}  {'gap/s.e.':>8}"]
@@ -443,30 +378,11 @@ def gap_summary(rows: Iterable[tuple[str, float, float, float]], *, title: str) 
     >>> print(gap_summary([("train", 0.1, 0.102, 0.001), ("test", 0.5, 0.49, 0.02)], title="losses"))
     losses: 2 numbers, rms gap 1.5 s.e., largest +2.0 (train)
     """
-    check_text("title", title)
-    gaps = [(_gap(theory, simulation, se), name) for name, theory, simulation, se in _gap_rows(rows)]
+    gaps = [(_gap(theory, simulation, se), name) for name, theory, simulation, se in rows]
     rms = np.sqrt(np.mean([gap**2 for gap, _ in gaps]))
     largest, name = max(gaps, key=lambda pair: abs(pair[0]))
     count = "1 number" if len(gaps) == 1 else f"{len(gaps)} numbers"
     return f"{title}: {count}, rms gap {rms:.1f} s.e., largest {largest:+.1f} ({name})"
-
-
-def _gap_rows(rows: Iterable[tuple[str, float, float, float]]) -> list[tuple[str, float, float, float]]:
-    """The rows with their numbers checked, at least one."""
-    rows = check_items("rows", rows, (tuple, list), "(name, theory, simulation, s.e.)")
-    if not all(len(row) == 4 for row in rows):
-        raise ValueError(f"rows must hold (name, theory, simulation, s.e.) only, got {shown(rows)}")
-    if not rows:
-        raise ValueError("rows must hold at least one row, got none")
-    return [_gap_row(*row) for row in rows]
-
-
-def _gap_row(name: str, theory: float, simulation: float, se: float) -> tuple[str, float, float, float]:
-    numbers = check_real(f"the row {shown(name)}", (theory, simulation, se))
-    if numbers.shape != (3,) or numbers[2] <= 0:
-        raise ValueError(f"the row {shown(name)} must have a standard error > 0, got {shown(se)}")
-    theory, simulation, se = numbers.tolist()
-    return name, theory, simulation, se
 
 
 def _gap(theory: float, simulation: float, se: float) -> float:
@@ -537,7 +453,6 @@ def drawing(name: str) -> Drawing:
     >>> "first layer" in drawing("network").svg
     True
     """
-    check_choice("name", name, ("network", "pipeline"))
     return Drawing((resources.files("onestep_lib.figures") / "static" / f"{name}.svg").read_text("utf-8"))
 
 
@@ -552,9 +467,6 @@ def picture(drawn: Figure, *, alt: str) -> Picture:
     >>> picture(drawn, alt="An empty pair of axes.").width  # of 110 dots an inch
     220
     """
-    check_instance("drawn", drawn, Figure)
-    if not check_text("alt", alt).strip():
-        raise ValueError(f"alt must describe the figure in words, got {shown(alt)}")
     buffer = io.BytesIO()
     drawn.savefig(buffer, format="png", dpi=165, facecolor="none")
     plt.close(drawn)

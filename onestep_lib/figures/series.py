@@ -222,7 +222,28 @@ class Bars(Series):
 
 
 @dataclass(frozen=True, eq=False)
-class VLine(Series):
+class _Across(Series):
+    """A line from one end of the panel to the other at `at`: a number, or of shape (len(slider), ...)."""
+
+    at: ArrayLike
+    dash: str = "dotted"
+    colour: str = field(default="ink", kw_only=True)
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("dash", self.dash, DASHES)
+        _ = self.columns()
+
+    def columns(self) -> dict[str, np.ndarray]:
+        return {self.name: np.stack(2 * [numbers(self.name, self.at)], axis=-1)}
+
+    def marks(self, placed: dict[str, Column], y: svg.Axis, order: int) -> list[Mark]:
+        ends = {"x": Column(np.array([svg.LEFT, svg.RIGHT])), "y": Column(np.array([y.start, y.stop]))}
+        return [_line(ends | placed, self.colour_class(order), self.dash)]
+
+
+class VLine(_Across):
     """A vertical line at x: a number, or an array of shape (len(slider), ...).
 
     Examples
@@ -232,26 +253,11 @@ class VLine(Series):
     (3, 2)
     """
 
-    x: ArrayLike
-    dash: str = "dotted"
-    colour: str = field(default="ink", kw_only=True)
+    name = "x"
     sample: ClassVar[dict[str, tuple[int, ...]]] = {"x": (340, 340)}
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("dash", self.dash, DASHES)
-        _ = self.columns()
 
-    def columns(self) -> dict[str, np.ndarray]:
-        return {"x": np.stack(2 * [numbers("x", self.x)], axis=-1)}
-
-    def marks(self, placed: dict[str, Column], y: svg.Axis, order: int) -> list[Mark]:
-        ends = Column(np.array([y.start, y.stop]))
-        return [_line(placed | {"y": ends}, self.colour_class(order), self.dash)]
-
-
-@dataclass(frozen=True, eq=False)
-class HLine(Series):
+class HLine(_Across):
     """A horizontal line at y: a number, or an array of shape (len(slider), ...).
 
     Examples
@@ -261,21 +267,7 @@ class HLine(Series):
     array([0.25, 0.25])
     """
 
-    y: ArrayLike
-    dash: str = "dotted"
-    colour: str = field(default="ink", kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("dash", self.dash, DASHES)
-        _ = self.columns()
-
-    def columns(self) -> dict[str, np.ndarray]:
-        return {"y": np.stack(2 * [numbers("y", self.y)], axis=-1)}
-
-    def marks(self, placed: dict[str, Column], y: svg.Axis, order: int) -> list[Mark]:
-        ends = Column(np.array([svg.LEFT, svg.RIGHT]))
-        return [_line({"x": ends} | placed, self.colour_class(order), self.dash)]
+    name = "y"
 
 
 def numbers(name: str, value: ArrayLike) -> np.ndarray:

@@ -23,11 +23,10 @@ from onestep_lib.experiment.network import feature_matrix
 from onestep_lib.experiment.profiles import Profile, learned_profile
 from onestep_lib.experiment.simulation import Draws, simulate
 from onestep_lib.figures.explorer import Explorer
-from onestep_lib.figures.panels import Panel, Readout
+from onestep_lib.figures.panels import Panel, Readout, Slider
 from onestep_lib.figures.series import Bars, Dots, HLine, Line, VLine
-from onestep_lib.figures.sliders import Slider
 from onestep_lib.large_step.one_curve import one_step, step_regimes
-from onestep_lib.no_step.laws import feature_law
+from onestep_lib.no_step.spectrum import feature_law
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.weights import weight_spectrum
 

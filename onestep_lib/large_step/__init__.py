@@ -4,7 +4,6 @@ Each module is the formula page of one idea; every public name is imported from 
 ``from onestep_lib.large_step import stepped_model``.
 """
 
-from onestep_lib.large_step.best_choice import *
 from onestep_lib.large_step.one_curve import *
 from onestep_lib.large_step.spectral import *
 from onestep_lib.large_step.stepped_model import *

@@ -66,6 +66,7 @@ from onestep_lib._checks import check_instance
 from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.initialisation import Vocabulary
+from onestep_lib.large_step.stepped_model import require_stepped
 from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import gradient_of
@@ -145,14 +146,7 @@ def even_outlier(setting: Setting) -> EvenOutlier:
 def require_even(setting: Setting) -> None:
     """Raise unless the target is even, and the network one that a theory of the step covers."""
     check_instance("setting", setting, Setting)
-    setting.require_theory()
-    setting.require_independent_rows()
-    setting.require_small_output()
-    setting.activation.require_slope()
-    if setting.inputs != "gaussian":
-        raise ValueError(f"inputs must be 'gaussian' for the stepped network, got {setting.inputs!r}")
-    if setting.output == "raw":
-        raise ValueError("output must be 'centred' or 'scaled' for the stepped network, got 'raw'")
+    require_stepped(setting)
     target, grid = setting.single_index(), np.linspace(0.05, 6, 120)
     if not np.allclose(target(grid), target(-grid), rtol=1e-10, atol=1e-12):
         raise ValueError(f"target must be even, got {target.name!r}")
@@ -229,9 +223,9 @@ class _Bulk:
     def __init__(self, setting: Setting, step: float, labels: tuple[np.ndarray, ...]) -> None:
         gradient = gradient_of(setting)
         z, self.shares = readout_nodes(setting)
-        shift, tilt = step / np.sqrt(setting.N) * z, 2 * gradient.activation.c2
-        rest = max(gradient.activation.slope_variance - tilt**2, 0.0) * gradient.phi
-        self.rows = np.stack([np.ones_like(z), 2 * tilt * shift, (tilt * shift) ** 2, rest * shift**2])
+        shift, tilt = step / np.sqrt(setting.N) * z, gradient.tilt
+        excess = gradient.excess * shift**2
+        self.rows = np.stack([np.ones_like(z), 2 * tilt * shift, (tilt * shift) ** 2, excess])
         self.phi, self.c = gradient.phi, setting.N / setting.d
         self.y, self.square, self.weights = labels
         self.way = self._descend()

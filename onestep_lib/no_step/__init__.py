@@ -4,10 +4,8 @@ Each module is the formula page of one idea; every public name is imported from 
 ``from onestep_lib.no_step import ridge_losses``.
 """
 
-from onestep_lib.no_step.best_penalty import *
 from onestep_lib.no_step.decomposition import *
-from onestep_lib.no_step.density import *
 from onestep_lib.no_step.floors import *
 from onestep_lib.no_step.gaussian_equivalence import *
-from onestep_lib.no_step.laws import *
 from onestep_lib.no_step.marchenko_pastur import *
+from onestep_lib.no_step.spectrum import *

@@ -31,7 +31,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onestep_lib._checks import check_real, shown
 from onestep_lib.no_step.gaussian_equivalence import checked, resolvent_traces
 from onestep_lib.no_step.marchenko_pastur import marchenko_pastur_means
 
@@ -88,15 +87,8 @@ class ErrorParts:
         >>> print(parts.averaged([1, 10, np.inf]).round(2))
         [8.23 1.71 0.99]
         """
-        M, D = (_counts(name, value) for name, value in (("networks", networks), ("datasets", datasets)))
+        M, D = np.asarray(networks), np.asarray(datasets)
         return self.out_of_reach + self.bias + self.weights / M + self.data / D + self.both / (M * D)
-
-
-def _counts(name: str, value: ArrayLike) -> np.ndarray:
-    counts = check_real(name, value, infinite=True)
-    if np.any(counts < 1):
-        raise ValueError(f"{name} must be >= 1 (or infinite), got {shown(value)}")
-    return counts
 
 
 def error_parts(

@@ -14,24 +14,29 @@ The right side falls and the left side rises as 1/mu grows, so there is exactly 
 of equations for :math:`m_1`, :math:`m_2`, :eq:`eq-ge-pair` (Adlam and Pennington 2020; Moniri et al., arXiv
 2310.07891), has a second, false root at (0, 0). All averages over x are closed forms of the Marchenko-Pastur
 law (:mod:`onestep_lib.no_step.marchenko_pastur`), and every derivative in lambda is exact. The spectrum is in
-:mod:`onestep_lib.no_step.density`.
+:mod:`onestep_lib.no_step.spectrum`.
+
+The penalty with the smallest test loss is a numerical minimum over lambda >= 0. For infinitely many neurons
+it is known in closed form (:eq:`eq-ge-best-penalty`): the effective penalty is
+
+.. math:: \mu=\max\Big(0,\ c_1^2\,\frac{c_{*,>1}^2+\sigma_\varepsilon^2}{c_{*,1}^2}-c_{>1}^2\Big).
 
 Functions
 ---------
 resolvent_traces   m_1, m_2, tau and their derivatives, vectorised over parameters
 ridge_losses       train, test and objective from ratios and powers, vectorised
 random_features    the losses of a Setting
+best_ridge         the best penalty for given ratios and powers
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
 
 from onestep_lib._checks import (
     check_broadcast,
@@ -41,16 +46,16 @@ from onestep_lib._checks import (
     check_size,
     shown,
 )
+from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.marchenko_pastur import (
     MarchenkoPasturMeans,
     closed_means,
-    marchenko_pastur_means,
-    select,
 )
 from onestep_lib.settings import Losses, Setting
 
 __all__ = [
+    "best_ridge",
     "random_features",
     "resolvent_traces",
     "ridge_losses",
@@ -94,45 +99,45 @@ def checked(positive: Mapping[str, ArrayLike], nonnegative: Mapping[str, ArrayLi
     return check_broadcast(**arrays)
 
 
-# From here on numbers are arrays of one shape, or floats: one point alone costs a tenth as floats.
-def _gap(mu: Any, a: Any, b: Any, c: Any, k: Any, ridge: Any) -> tuple[Any, Any]:
+def _gap(
+    mu: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, k: np.ndarray, ridge: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """lambda/mu - 1/k + E[(ax+b)/(ax+b+mu)] and its slope in log mu (both terms fall)."""
     u = b + mu
     means = closed_means(a / u, c)
     # The mean is near 1 for small k and near 0 for large k: take the form that does not cancel.
-    mean_part = select(k < 2, 1 - 1 / k - mu / u * means.p, (a * means.g + b * means.p) / u - 1 / k)
+    mean_part = np.where(k < 2, 1 - 1 / k - mu / u * means.p, (a * means.g + b * means.p) / u - 1 / k)
     value = ridge / mu + mean_part
     slope = -ridge / mu - mu * (a * means.g2 + b * means.p2) / u**2
     return value, slope
 
 
-def _solve_mu(a: Any, b: Any, c: Any, k: Any, ridge: Any) -> Any:
+def _solve_mu(a: np.ndarray, b: np.ndarray, c: np.ndarray, k: np.ndarray, ridge: np.ndarray) -> np.ndarray:
     """The root mu of the scalar equation by Newton in log mu, kept inside a bracket.
 
     Jensen's inequality for the mean of x (which is 1) gives the upper end, and E[...] >= 0 the lower;
     at ridge = 0 and k > 1 the lower end uses ax + b >= b.
     """
-    exp, log = (math.exp, math.log) if isinstance(ridge, float) else (np.exp, np.log)
     tilt = (a + b) - k * (ridge + a + b)
     root = (tilt**2 + 4 * k * ridge * (a + b)) ** 0.5
     positive = tilt > 0
-    small = 2 * k * ridge * (a + b) / select(positive, tilt + root, 1.0)
-    upper = select(positive, small, (root - tilt) / 2)
-    lower = select(k * ridge > b * (k - 1), k * ridge, b * (k - 1))
+    small = 2 * k * ridge * (a + b) / np.where(positive, tilt + root, 1.0)
+    upper = np.where(positive, small, (root - tilt) / 2)
+    lower = np.where(k * ridge > b * (k - 1), k * ridge, b * (k - 1))
     trivial = upper <= 0
-    low, high = (log(select(trivial, 1.0, end)) for end in (lower, upper))
-    high = select(high > low, high, low)
+    low, high = (np.log(np.where(trivial, 1.0, end)) for end in (lower, upper))
+    high = np.where(high > low, high, low)
     y = high
     for _ in range(_ITERATIONS):
-        value, slope = _gap(exp(y), a, b, c, k, ridge)
-        low, high = select(value > 0, y, low), select(value > 0, high, y)
+        value, slope = _gap(np.exp(y), a, b, c, k, ridge)
+        low, high = np.where(value > 0, y, low), np.where(value > 0, high, y)
         newton = y - value / slope
         inside = (newton >= low) & (newton <= high)
-        new = select(inside, newton, (low + high) / 2)
-        done = trivial | (abs(new - y) < _TOLERANCE * select(abs(y) > 1, abs(y), 1.0))
+        new = np.where(inside, newton, (low + high) / 2)
+        done = trivial | (abs(new - y) < _TOLERANCE * np.maximum(abs(y), 1.0))
         y = new
         if np.all(done):
-            return select(trivial, 0.0, exp(y))
+            return np.where(trivial, 0.0, np.exp(y))
     worst = np.flatnonzero(np.logical_not(done))[0]
     names = ("c1_sq", "nonlinear_sq", "n/d", "n/N", "ridge")
     at = {name: float(np.ravel(v)[worst]) for name, v in zip(names, (a, b, c, k, ridge), strict=True)}
@@ -181,7 +186,7 @@ def resolvent_traces(
     c, k = 1 / phi, psi / phi
     mu = _solve_mu(a, b, c, k, ridge)
     u, q = b + mu, ridge / mu
-    means = marchenko_pastur_means(a / u, c)
+    means = closed_means(a / u, c)
     dq = _dq(means, a, b, u, mu, q)
     w1, w2 = _second_order(means, a, b, dq)
     scale = q * u
@@ -197,19 +202,23 @@ def resolvent_traces(
     )
 
 
-def _require_power(a: Any, b: Any) -> None:
+def _require_power(a: np.ndarray, b: np.ndarray) -> None:
     if np.any(a + b <= 0):
         raise ValueError("c1_sq and nonlinear_sq must not both be 0: the features would be constant")
 
 
-def _dq(means: MarchenkoPasturMeans, a: Any, b: Any, u: Any, mu: Any, q: Any) -> Any:
+def _dq(
+    means: MarchenkoPasturMeans, a: np.ndarray, b: np.ndarray, u: np.ndarray, mu: np.ndarray, q: np.ndarray
+) -> np.ndarray:
     """The derivative of q = lambda/mu in lambda, by implicit differentiation."""
     s = (a * means.g2 + b * means.p2) / u**2
     total = q + mu * s
-    return select(total > 0, s / select(total > 0, total, 1.0), np.inf)
+    return np.where(total > 0, s / np.where(total > 0, total, 1.0), np.inf)
 
 
-def _second_order(means: MarchenkoPasturMeans, a: Any, b: Any, dq: Any) -> tuple[Any, Any]:
+def _second_order(
+    means: MarchenkoPasturMeans, a: np.ndarray, b: np.ndarray, dq: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """-(q u)^2 times the lambda-derivatives of k :math:`m_1` and k :math:`m_2`."""
     w1 = means.p2 + dq * (a * means.g2 + b * means.p2)
     w2 = means.g2 + dq * (a * means.h2 + b * means.g2)
@@ -267,25 +276,20 @@ def ridge_losses(
     phi, psi, ridge, a, b, linear, other = checked(
         {"phi": phi, "psi": psi}, {"ridge": ridge, "c1_sq": c1_sq, "nonlinear_sq": nonlinear_sq} | powers
     )
-    train, test, objective = _losses(phi, psi, ridge, a, b, linear, other)
-    return Losses(np.asarray(train), np.asarray(test), np.asarray(objective))
-
-
-def _losses(phi: Any, psi: Any, ridge: Any, a: Any, b: Any, linear: Any, other: Any) -> tuple[Any, Any, Any]:
-    """Train, test and objective from checked numbers."""
     _require_power(a, b)
     if np.any((ridge == 0) & (b == 0)):
         raise ValueError("ridge must be > 0 for a linear activation (c_{>1} = 0), got 0")
     c, k = 1 / phi, psi / phi
     mu = _solve_mu(a, b, c, k, ridge)
     u = b + mu
-    q = select(mu > 0, ridge / select(mu > 0, mu, 1.0), 1 / k - 1)
+    q = np.where(mu > 0, ridge / np.where(mu > 0, mu, 1.0), 1 / k - 1)
     means = closed_means(a / u, c)
     singular = (mu == 0) & (q == 0)
-    w1, w2 = _second_order(means, a, b, _dq(means, a, b, u, mu, select(singular, 1.0, q)))
+    w1, w2 = _second_order(means, a, b, _dq(means, a, b, u, mu, np.where(singular, 1.0, q)))
     power = linear * w2 + other * w1
-    test = select(singular & (power > 0), np.inf, power / means.p**2)
-    return (mu / u) ** 2 * power, test, mu / u * (linear * means.g + other * means.p)
+    test = np.where(singular & (power > 0), np.inf, power / means.p**2)
+    objective = mu / u * (linear * means.g + other * means.p)
+    return Losses(np.asarray((mu / u) ** 2 * power), test, np.asarray(objective))
 
 
 def random_features(setting: Setting) -> Losses:
@@ -318,10 +322,101 @@ def random_features(setting: Setting) -> Losses:
     numbers = (
         setting.phi,
         setting.psi,
-        setting.ridge if setting.shape == () else np.broadcast_to(setting.ridges, setting.shape),
+        np.broadcast_to(setting.ridges, setting.shape),
         setting.activation.c1**2,
         setting.activation.nonlinear_power,
         setting.target.linear**2,
         setting.target.nonlinear_power + setting.noise**2,
     )
-    return Losses(*_losses(*numbers)) if setting.shape == () else ridge_losses(*numbers)
+    losses = ridge_losses(*numbers)
+    return Losses(plain(losses.train), plain(losses.test), plain(losses.objective))
+
+
+# Penalties that are tried first, in the size of the features' eigenvalues. We have seen one minimum only, but
+# know no proof: a search inside one bracket might end in another.
+_GRID = np.geomspace(1e-16, 1e5, 337)
+_ROUNDING = 1e-13
+
+
+def best_ridge(
+    phi: float, psi: float, c1_sq: float, nonlinear_sq: float, linear_power: float, other_power: float
+) -> float:
+    r"""Return the penalty with the smallest test loss in the limit.
+
+    A grid of penalties over 21 powers of ten, then Brent's search between the two neighbours of the
+    best one.
+
+    Parameters
+    ----------
+    phi, psi : float
+        d/n and d/N, > 0.
+    c1_sq : float
+        :math:`c_1^2` > 0 of the activation: features without a linear part learn nothing.
+    nonlinear_sq : float
+        :math:`c_{>1}^2` >= 0 of the activation.
+    linear_power : float
+        :math:`c_{*,1}^2` > 0: without it the best fit is zero, at an infinite penalty.
+    other_power : float
+        :math:`c_{*,>1}^2` plus the noise variance, >= 0.
+
+    Returns
+    -------
+    float
+        The penalty lambda, in the normalisation of :mod:`onestep_lib.settings`, to about seven digits (the
+        loss at a minimum is flat, so it has all of its digits). 0 where the loss rises with every penalty.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For numbers outside these ranges.
+    ConvergenceError
+        If the powers lie so far apart that the best penalty is larger than any that is tried.
+
+    Examples
+    --------
+    >>> from onestep_lib.no_step import best_ridge
+    >>> print(f"{best_ridge(0.6, 0.75, 0.37, 0.03, linear_power=1, other_power=0.5):.3f}")
+    0.165
+    >>> best_ridge(0.6, 0.1, 0.37, 0.3, linear_power=1, other_power=0.01)  # the activation is penalty enough
+    0.0
+    """
+    positive = {"phi": phi, "psi": psi, "c1_sq": c1_sq, "linear_power": linear_power}
+    given = positive | (nonnegative := {"nonlinear_sq": nonlinear_sq, "other_power": other_power})
+    arrays = checked(positive, nonnegative)
+    if arrays[0].ndim:
+        raise ValueError(f"{', '.join(given)} must be one number each, got the shape {arrays[0].shape}")
+    phi, psi, a, linear, b, other = map(float, arrays)
+    # The weaker the features' linear part and the louder the noise, the stronger the best penalty.
+    grid = (a + b) * (1 + b / a) * (1 + phi / psi) * (1 + other / linear) * _GRID
+
+    def loss(ridge: np.ndarray) -> np.ndarray:
+        return np.asarray(ridge_losses(phi, psi, ridge, a, b, linear, other).test)
+
+    found = smallest(loss, grid, _ROUNDING, 1e-10, "penalty")
+    return 0.0 if found == grid[0] else found
+
+
+def smallest(
+    loss: Callable[[np.ndarray], np.ndarray], grid: np.ndarray, rounding: float, width: float, what: str
+) -> float:
+    """Where a loss is smallest: the best point of a grid, then Brent's search between its neighbours.
+
+    The first point of the grid stands for all below it; values within the rounding count as equal.
+    """
+    tried = loss(grid)
+    best = int(np.flatnonzero(tried <= tried.min() * (1 + rounding))[0])
+    if best == grid.size - 1:
+        reason = f"the best {what} is beyond those that are tried"
+        raise ConvergenceError(f"best {what}", float(tried[-1]), {what: float(grid[-1])}, reason)
+    if best == 0:
+        return float(grid[0])
+    # Next to 0 the neighbour is as far below as the next one is above.
+    low = grid[best - 1] or grid[best] ** 2 / grid[best + 1]
+    found = minimize_scalar(
+        lambda y: float(loss(np.exp([y]))[0]),
+        bounds=(np.log(low), np.log(grid[best + 1])),
+        method="bounded",
+        options={"xatol": width},
+    )
+    # Where the loss has small stairs, a value of the grid may stay the best.
+    return float(np.exp(found.x)) if found.fun <= tried[best] else float(grid[best])

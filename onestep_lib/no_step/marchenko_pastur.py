@@ -18,7 +18,6 @@ marchenko_pastur_means     E[x^j/(1 + v x)^i] for the pairs (j, i) that ridge re
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -126,13 +125,8 @@ def marchenko_pastur_means(v: ArrayLike, c: ArrayLike) -> MarchenkoPasturMeans:
     return closed_means(*check_broadcast(v=check_nonnegative("v", v), c=check_positive("c", c)))
 
 
-def select(condition: Any, yes: Any, no: Any) -> Any:
-    """`numpy.where`, which for two floats takes longer than everything else that is done with them."""
-    return np.where(condition, yes, no) if isinstance(condition, np.ndarray) else (yes if condition else no)
-
-
-def closed_means(v: Any, c: Any) -> MarchenkoPasturMeans:
-    """`marchenko_pastur_means` for arrays of one shape, or two floats, that were checked before."""
+def closed_means(v: np.ndarray, c: np.ndarray) -> MarchenkoPasturMeans:
+    """`marchenko_pastur_means` for numbers that were checked before."""
     root_c = c**0.5
     low, high = (1 - root_c) ** 2, (1 + root_c) ** 2
     s = ((1 + v * low) * (1 + v * high)) ** 0.5
@@ -140,11 +134,11 @@ def closed_means(v: Any, c: Any) -> MarchenkoPasturMeans:
     g = 2 / (plus + s)
     # Two forms of the same root: each is used where it adds numbers of one sign.
     positive = minus >= 0
-    safe = select(positive, minus + s, 1.0)
-    p_atom = (s - minus) / (2 * c * select(positive, 1.0, v))
-    p = select(positive, 2 / safe, p_atom)
+    safe = np.where(positive, minus + s, 1.0)
+    p_atom = (s - minus) / (2 * c * np.where(positive, 1.0, v))
+    p = np.where(positive, 2 / safe, p_atom)
     g2 = g / s
-    p2 = select(positive, 2 * (1 + plus / s) / safe**2, p - v * g2)
+    p2 = np.where(positive, 2 * (1 + plus / s) / safe**2, p - v * g2)
     s_slope = (low * (1 + v * high) + high * (1 + v * low)) / (2 * s)
     h2 = g**2 / 2 * ((1 + c) + s_slope)
     return MarchenkoPasturMeans(p, g, p2, g2, h2)

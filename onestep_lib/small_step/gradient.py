@@ -1,6 +1,6 @@
 r"""The gradient in the limit: its part of rank one, and what the rest does to the lengths of the rows.
 
-The gradient of :mod:`onestep_lib.experiment.steps` is close to rank one,
+The gradient of :mod:`onestep_lib.experiment.network` is close to rank one,
 
 .. math:: G=c_1\,a\,b^\top+\text{small},\qquad b=\tfrac1nX^\top r ,
 

@@ -10,7 +10,7 @@ The ordered eigenvalues of :math:`-P^\top\operatorname{diag}(t)P/(1+\tau)` fall 
 outlier is one bracketed crossing of 1: a sign change of an ordered eigenvalue of M, which a diagonal
 congruence does not move.
 
-The resolvent there is that of :mod:`onestep_lib.no_step.edges`, of the batch of n samples on which F is taken
+The resolvent there is that of :mod:`onestep_lib.no_step.spectrum`, of the batch of n samples of F
 (k = n/N); the gradient's batch, if it has another size, enters through the spike in P.
 """
 
@@ -23,7 +23,7 @@ from scipy.optimize import brentq
 
 from onestep_lib._checks import check_flag, check_instance, shown
 from onestep_lib.convergence import ConvergenceError
-from onestep_lib.no_step.edges import outer_traces
+from onestep_lib.no_step.spectrum import outer_traces
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import Spike, exact_spike, gradient_spike
 from onestep_lib.small_step.spikes import require_spikes, sample_side, spike_matrix, whole_spike_matrix

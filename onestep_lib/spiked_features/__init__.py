@@ -6,7 +6,5 @@ A model (`model`) has functions of kappa (`conditional_means`, on the grid of `k
 
 from onestep_lib.spiked_features.conditional_means import *
 from onestep_lib.spiked_features.fixed_point import *
-from onestep_lib.spiked_features.kappa import *
 from onestep_lib.spiked_features.losses import *
 from onestep_lib.spiked_features.model import *
-from onestep_lib.spiked_features.span import *

@@ -6,7 +6,7 @@ import pytest
 from onestep_lib import Setting, giant_step, simulate
 from onestep_lib.beyond.even_targets import even_losses, even_map, even_share
 from onestep_lib.experiment import gradient_step, initial_network, sample_batch, sample_direction
-from onestep_lib.experiment.steps import scheduled_steps
+from onestep_lib.experiment.network import scheduled_steps
 from onestep_lib.quadrature import gaussian_mean
 from onestep_lib.repeats import mean_and_error
 from onestep_lib.schedules import Schedule

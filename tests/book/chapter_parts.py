@@ -69,7 +69,7 @@ class Part:
     def is_look(self) -> bool:
         """True for what one looks at: figure, drawing, explorer, table."""
         shown = self.kind == "code" and not self.tags & {"remove-cell", "remove-output", "hide-output"}
-        drawn = bool(self.mystnb) or re.search(r"\b(?:\w+_e|E)xplorer\(|\blive\(|\bpicture\(", self.text)
+        drawn = bool(self.mystnb) or re.search(r"\b(?:\w+_e|E)xplorer\(|\blab\(|\bpicture\(", self.text)
         return not self.folded and (self.kind == "table" or bool(shown and drawn))
 
     @property

@@ -15,7 +15,7 @@ from onestep_lib.experiment import (
     sample_direction,
     sample_inputs,
 )
-from onestep_lib.experiment.steps import scheduled_steps
+from onestep_lib.experiment.network import scheduled_steps
 from onestep_lib.settings import THEORY_INPUTS
 
 BASE = Setting(n=300, d=60, N=200, activation="tanh", target=(0, 1, 0.5), noise=0.5, ridge=0.1)
@@ -102,7 +102,7 @@ def test_two_updates_are_two_gradient_steps_on_the_loss(output, deviation):
         W = W - 0.7 * slope
     stepped = scheduled_steps(network, [(X, y)] * 2, [0.7] * 2, output)
     np.testing.assert_allclose(stepped.weights, W, rtol=0, atol=1e-8)
-    deviation("steps.scheduled_steps", "central differences of the loss", stepped.weights, W, scale=1)
+    deviation("network.scheduled_steps", "central differences of the loss", stepped.weights, W, scale=1)
     once = scheduled_steps(network, [(X, y)], [0.7], output)
     np.testing.assert_array_equal(once.weights, gradient_step(network, X, y, 0.7, output).weights)
 

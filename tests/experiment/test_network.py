@@ -45,7 +45,7 @@ def test_gradient_against_automatic_differentiation(name, output, deviation):
     exact = autograd.grad(loss)(network.weights, network, X, y, output, SMOOTH[name])
     found, route = first_layer_gradient(network, X, y, output), "automatic differentiation"
     np.testing.assert_allclose(found, -exact, rtol=1e-11, atol=1e-15)
-    deviation("steps.first_layer_gradient", route, found, -exact, scale=1e-4)
+    deviation("network.first_layer_gradient", route, found, -exact, scale=1e-4)
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -63,7 +63,7 @@ def test_gradient_against_finite_differences(name, output, deviation):
         up, down = (loss(network.weights + s * move, network, X, y, output, sigma) for s in (1, -1))
         numeric[j, k] = -(up - down) / (2 * h)
     np.testing.assert_allclose(G, numeric, rtol=1e-6, atol=1e-8)
-    deviation("steps.first_layer_gradient", "central differences", G, numeric, scale=1e-2)
+    deviation("network.first_layer_gradient", "central differences", G, numeric, scale=1e-2)
 
 
 def test_gradient_of_a_callable_uses_a_numerical_slope():

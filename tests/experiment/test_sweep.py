@@ -15,8 +15,7 @@ import pytest
 from onestep_lib import Setting, one_step, simulate
 from onestep_lib.__main__ import main
 from onestep_lib.experiment import run_sweep, spec_settings, stored_table
-from onestep_lib.experiment.cost import _seconds_each
-from onestep_lib.experiment.simulation import one_repeat
+from onestep_lib.experiment.simulation import _seconds_each, one_repeat
 from onestep_lib.experiment.sweep import points_of, sweep_cost
 
 try:

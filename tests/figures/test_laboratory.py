@@ -4,13 +4,16 @@ import asyncio
 import contextlib
 import io
 
+import IPython
+import nbformat
 import numpy as np
 import pytest
+from nbclient import NotebookClient
 
 from onestep_lib import one_step, simulate
 from onestep_lib.experiment import trial as trials
 from onestep_lib.experiment.trial import SEED, Trial
-from onestep_lib.figures import lab
+from onestep_lib.figures import lab, laboratory
 from onestep_lib.figures.laboratory import Session, _Panel
 
 SMALL = "n=60; d=30; N=45; "
@@ -127,3 +130,22 @@ def test_widgets_run_stop_and_refuse():
         assert "download" in panel.exports.value
 
     asyncio.run(visit())
+
+
+def test_without_ipywidgets_a_picture_stands(monkeypatch):
+    monkeypatch.delenv("ONESTEP_STATIC", raising=False)
+    monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {"kernel": 1})())
+    assert laboratory.has_kernel()
+    monkeypatch.setattr(laboratory, "find_spec", lambda name: None)
+    assert "data:image/png" in lab(SMALL)._repr_html_()
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_a_page_built_statically_holds_no_widget_state(monkeypatch, static):
+    monkeypatch.setenv("ONESTEP_STATIC", "1" if static else "0")
+    source = f"from onestep_lib.figures import lab\nlab({SMALL!r})"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    NotebookClient(notebook, timeout=120).execute()
+    (output,) = notebook.cells[0].outputs
+    assert ("widgets" in notebook.metadata) is not static
+    assert ("application/vnd.jupyter.widget-view+json" in output.data) is not static

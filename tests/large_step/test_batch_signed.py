@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from onestep_lib import ConvergenceError
 from onestep_lib.activations import target
 from onestep_lib.large_step import batch_signed as module
-from onestep_lib.large_step.batch_signed import signed_spectrum
-from onestep_lib.large_step.labels import label_law
+from onestep_lib.large_step.batch_signed import label_law, signed_spectrum
 from onestep_lib.quadrature import gaussian_mean
 
 HE12 = (0, 1, 2**-0.5)
@@ -173,7 +172,7 @@ def test_label_law_has_the_moments_of_the_labels(coefficients, noise, deviation)
     expected = [1, 0, 1, *(mean(lambda y, z, k=k: y * z**k) for k in range(3)), labels.power + noise**2]
     scale = np.array([1, 1, 1, 1, 1, 1, labels.power + noise**2])
     np.testing.assert_allclose(np.divide(found, scale), np.divide(expected, scale), atol=1e-5)
-    deviation("labels.label_law", "moments of the labels", found, expected, scale=scale)
+    deviation("batch_signed.label_law", "moments of the labels", found, expected, scale=scale)
 
 
 def test_a_bad_reading_raises(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 from onestep_lib import ConvergenceError, Losses, Setting, one_step, random_features, simulate
 from onestep_lib.large_step import best_step
-from onestep_lib.large_step.best_choice import best_stepped_ridge
+from onestep_lib.large_step.one_curve import best_stepped_ridge
 from onestep_lib.small_step import finite_staircase
 
 S = Setting(n=400, d=200, N=300, target="sin", noise=0.3, ridge=[0.01, 1.0], step=[0.0, 10.0, 40.0])
@@ -27,7 +27,7 @@ def test_no_step_of_a_fine_grid_is_better(deviation):
     # The readout nodes change with the step, which moves a loss by up to 3e-4 of it.
     assert np.all(best.losses.test <= brute * (1 + 3e-4))
     np.testing.assert_allclose(best.losses.test, brute, rtol=2e-3)
-    deviation("best_choice.best_step", "a grid of 60 steps (the loss)", best.losses.test, brute)
+    deviation("one_curve.best_step", "a grid of 60 steps (the loss)", best.losses.test, brute)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_no_penalty_of_a_fine_grid_is_better(theory, deviation):
     # A curve shares the nodes of its batch spectrum, which moves a loss by up to 3e-5.
     assert np.all(best.losses.test <= brute * (1 + 3e-5))
     np.testing.assert_allclose(best.losses.test, brute, rtol=1e-4)
-    deviation("best_choice.best_stepped_ridge", "a grid of 150 penalties (the loss)", best.losses.test, brute)
+    deviation("one_curve.best_stepped_ridge", "a grid of 150 penalties (the loss)", best.losses.test, brute)
 
 
 def test_spikes_alone_have_no_best_step():
@@ -61,7 +61,7 @@ def test_without_a_step_it_is_the_best_penalty_of_random_features(deviation):
     assert best.value == pytest.approx(grid[np.argmin(losses)], rel=2e-3)
     assert isinstance(best.value, float)
     deviation(
-        "best_choice.best_stepped_ridge", "a grid of 20,000 (random features)", best.losses.test, losses.min()
+        "one_curve.best_stepped_ridge", "a grid of 20,000 (random features)", best.losses.test, losses.min()
     )
 
 
@@ -103,5 +103,5 @@ def test_networks_do_best_there(activation, deviation):
         error = gaps.std(axis=0, ddof=1) / np.sqrt(len(gaps))
         print(f"{activation}, {change}: {runs.test.round(4)}, theory {theory.round(4)}, z {z[-1].round(1)}")
         assert np.all(gaps.mean(axis=0) > 2 * error)
-    deviation("best_choice.best_step", f"networks, n = 600, 48 draws, {activation}", z, 0, 1)
+    deviation("one_curve.best_step", f"networks, n = 600, 48 draws, {activation}", z, 0, 1)
     assert np.abs(z).max() < 4

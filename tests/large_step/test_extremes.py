@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from onestep_lib import ConvergenceError, Setting
 from onestep_lib.large_step import giant_step, one_step
-from onestep_lib.large_step.row_lengths import expected_lengths
+from onestep_lib.large_step.stepped_model import expected_lengths
 
 # So large that n and N are at least 100.
 DIMENSION = 100_000

@@ -7,7 +7,7 @@ import pytest
 
 from onestep_lib import Setting
 from onestep_lib.activations import Activation, Target, activation
-from onestep_lib.large_step.row_lengths import expected_lengths
+from onestep_lib.large_step.stepped_model import expected_lengths
 from onestep_lib.quadrature import gaussian_mean
 
 ROUTE = "rows drawn at two finite d, extrapolated"
@@ -66,7 +66,7 @@ def check(s, d, count, batches, deviation):
     # A seed of its own for each case, so that the cases are independent.
     seed = crc32(repr((s.activation.name, s.target.c0, s.rows, s.phi)).encode())
     found, expected, error = scores(s, d, count, batches, seed)
-    deviation("row_lengths.expected_lengths", ROUTE, found, expected, error)
+    deviation("stepped_model.expected_lengths", ROUTE, found, expected, error)
     z = (found - expected) / error
     assert np.max(np.abs(z)) < 4, z.round(1)
 
@@ -117,7 +117,12 @@ def test_a_linear_slope_gives_traces_of_the_batch_matrix(labels, phi, deviation)
         np.testing.assert_allclose(found.covariance / size, covariance * scale / size, atol=1e-12)
         route = "free cumulants of the signed batch matrix"
         deviation(
-            "row_lengths.expected_lengths", route, found.covariance / size, covariance * scale / size, None, 1
+            "stepped_model.expected_lengths",
+            route,
+            found.covariance / size,
+            covariance * scale / size,
+            None,
+            1,
         )
 
 

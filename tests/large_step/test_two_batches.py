@@ -16,7 +16,7 @@ from onestep_lib.experiment import (
     take_steps,
 )
 from onestep_lib.large_step import giant_step, one_step, stepped_model
-from onestep_lib.large_step.row_lengths import expected_lengths
+from onestep_lib.large_step.stepped_model import expected_lengths
 from onestep_lib.settings import LOSSES
 from onestep_lib.small_step import exact_spike, finite_staircase, spike_level
 from onestep_lib.spiked_features import SpikedModel, spiked_losses

@@ -19,7 +19,9 @@ def test_no_penalty_of_a_fine_grid_is_better(deviation):
         found = ridge_losses(phi, psi, best, *powers).test
         assert found <= brute.min() * (1 + 1e-12)
         assert found == pytest.approx(brute.min(), rel=1e-6)
-        deviation("best_penalty.best_ridge", "a grid of 20,000 penalties (the loss)", found, brute.min())
+        deviation(
+            "gaussian_equivalence.best_ridge", "a grid of 20,000 penalties (the loss)", found, brute.min()
+        )
 
 
 @pytest.mark.parametrize("other", [0.1, 0.5, 3.0])
@@ -29,7 +31,7 @@ def test_infinite_width_is_known_in_closed_form(other, deviation):
     expected = a * other / linear - b
     assert best * narrow == pytest.approx(expected, rel=1e-5)
     assert resolvent_traces(0.6, 0.6 * narrow, best, a, b).mu == pytest.approx(expected, rel=1e-5)
-    deviation("best_penalty.best_ridge", "closed form at N/n = 1e7", best * narrow, expected)
+    deviation("gaussian_equivalence.best_ridge", "closed form at N/n = 1e7", best * narrow, expected)
 
 
 def test_linear_features_of_full_width_are_ridge_regression_on_the_inputs(deviation):
@@ -37,7 +39,7 @@ def test_linear_features_of_full_width_are_ridge_regression_on_the_inputs(deviat
     phi, psi, linear, noise = 0.7, 1e-8, 1.3, 0.4
     best = best_ridge(phi, psi, 1.0, 0.0, linear, noise)
     assert best * psi == pytest.approx(noise / linear * phi, rel=1e-5)
-    deviation("best_penalty.best_ridge", "ridge on the inputs", best * psi, noise / linear * phi)
+    deviation("gaussian_equivalence.best_ridge", "ridge on the inputs", best * psi, noise / linear * phi)
 
 
 def test_zero_where_the_activation_is_penalty_enough():

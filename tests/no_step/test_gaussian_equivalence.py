@@ -17,7 +17,7 @@ from onestep_lib.no_step import (
     ridge_losses,
     spectral_density,
 )
-from onestep_lib.no_step.density import stieltjes
+from onestep_lib.no_step.spectrum import stieltjes
 
 REFERENCE = stored_data("random_features")
 POWERS = {e["activation"]: (float(e["c1_sq"]), float(e["nonlinear_sq"])) for e in REFERENCE["m1_m2"]}
@@ -79,7 +79,7 @@ def test_reference_stieltjes(deviation):
         ratios = entry["d"] / entry["n"], entry["d"] / entry["N"]
         found = stieltjes(z, *ratios, entry["c1_sq"], entry["nonlinear_sq"])
         worst = max(worst, relative(found, g))
-        deviation("density.stieltjes", "stored, 16 digits", found, g)
+        deviation("spectrum.stieltjes", "stored, 16 digits", found, g)
     print("largest relative error of g", worst)
     assert worst < 1e-11
 
@@ -368,7 +368,7 @@ def test_density_has_the_right_mass_and_moments(point, deviation):
     second = (a**2 * (1 + c) + 2 * a * b + b**2) / k**2 + (a + b) ** 2 / k
     np.testing.assert_allclose(square, second, rtol=1e-4)
     route = "mass and two moments, trapezoid rule"
-    deviation("density.spectral_density", route, [mass, mean, square], [rank, (a + b) / k, second])
+    deviation("spectrum.spectral_density", route, [mass, mean, square], [rank, (a + b) / k, second])
 
 
 def test_density_vanishes_outside_the_reference_support():
@@ -393,7 +393,7 @@ def test_stieltjes_transform_on_the_negative_axis_is_the_resolvent(deviation):
         expected = psi / phi * resolvent_traces(phi, psi, ridge, a, b).m1
         found = stieltjes(-ridge + 1e-12j * ridge, *point).real
         np.testing.assert_allclose(found, expected, rtol=1e-9)
-        deviation("density.stieltjes", "resolvent at negative z", found, expected)
+        deviation("spectrum.stieltjes", "resolvent at negative z", found, expected)
 
 
 def test_exactly_one_root_is_a_stieltjes_transform(deviation):
@@ -416,7 +416,7 @@ def test_exactly_one_root_is_a_stieltjes_transform(deviation):
         if counts[-1] == 1:
             found = stieltjes(z, phi, psi, a, b)
             np.testing.assert_allclose(found, g[right][0], rtol=1e-7)
-            deviation("density.stieltjes", "numpy.roots of the quartic", found, g[right][0])
+            deviation("spectrum.stieltjes", "numpy.roots of the quartic", found, g[right][0])
     assert set(counts) == {1}
 
 

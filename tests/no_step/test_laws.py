@@ -18,18 +18,36 @@ from onestep_lib.experiment import (
     sample_direction,
     take_steps,
 )
-from onestep_lib.experiment.measured import distribution_distance
 from onestep_lib.no_step import (
     feature_law,
     marchenko_pastur_density,
     marchenko_pastur_edges,
 )
-from onestep_lib.no_step.density import stieltjes
-from onestep_lib.no_step.edges import outer_traces
-from onestep_lib.no_step.laws import weight_law
+from onestep_lib.no_step.spectrum import outer_traces, stieltjes
 from onestep_lib.small_step import weight_spectrum
 
 BULKS = one_step_entries("bulk_F0F0t_over_n")
+
+
+def distribution_distance(eigenvalues, distribution):
+    """The Kolmogorov-Smirnov distance; rounding below 1e-10 of the largest counts as 0."""
+    values = np.sort(eigenvalues)
+    positive = values[values > 1e-10 * values[-1]]
+    expected = distribution(positive)
+    above = np.arange(values.size - positive.size + 1, values.size + 1) / values.size - expected
+    return max(np.abs(above).max(), np.abs(above - 1 / values.size).max())
+
+
+def weight_distribution(psi):
+    """That of W^T W, N/d times X^T X/N, by the midpoint rule in an angle."""
+    low, high = marchenko_pastur_edges(psi)
+    angles = np.linspace(0, np.pi, 40_001)
+    middle = (angles[1:] + angles[:-1]) / 2
+    x = low + (high - low) * np.sin(middle / 2) ** 2
+    mass = marchenko_pastur_density(x, psi) * (high - low) / 2 * np.sin(middle) * angles[1]
+    total = max(0.0, 1 - 1 / psi) + np.cumsum(mass)
+    assert total[-1] == pytest.approx(1, abs=1e-6)
+    return lambda y: np.interp(psi * y, x, total)
 
 
 def of_entry(entry):
@@ -65,11 +83,11 @@ def test_marchenko_pastur(ratio, deviation):
 def test_weights_have_their_law(d, N, rows):
     s = Setting(n=2, d=d, N=N, rows=rows)
     W = initial_network(s, np.random.default_rng(0)).weights
-    law = weight_law(s)
-    distance = distribution_distance(np.linalg.eigvalsh(W.T @ W), law)
+    distance = distribution_distance(np.linalg.eigvalsh(W.T @ W), weight_distribution(s.psi))
     print(f"d = {d}, N = {N}, {rows}: Kolmogorov-Smirnov distance {distance:.4f}")
-    assert law.distribution(law.edge) == pytest.approx(1, abs=1e-6)
-    assert np.sqrt(law.edge) == pytest.approx(weight_spectrum(s.replace(step=1.0)).edge)
+    assert np.sqrt(marchenko_pastur_edges(s.psi)[1] / s.psi) == pytest.approx(
+        weight_spectrum(s.replace(step=1.0)).edge
+    )
     assert distance < 4 / d
 
 
@@ -79,11 +97,11 @@ def test_a_step_leaves_the_law_of_the_weights_and_adds_one_outlier():
     network, direction = initial_network(s, rng), sample_direction(s.d, rng)
     W = next(take_steps(network, *sample_batch(s, s.n, direction, rng), [8.0])).weights
     eigenvalues = np.linalg.eigvalsh(W.T @ W)
-    law = weight_law(s)
+    edge = marchenko_pastur_edges(s.psi)[1] / s.psi
     # Where the outlier is: test_step.
-    assert eigenvalues[-1] > 3 * law.edge
-    assert eigenvalues[-2] == pytest.approx(law.edge, rel=0.05)
-    assert distribution_distance(eigenvalues, law) < 6 / s.d
+    assert eigenvalues[-1] > 3 * edge
+    assert eigenvalues[-2] == pytest.approx(edge, rel=0.05)
+    assert distribution_distance(eigenvalues, weight_distribution(s.psi)) < 6 / s.d
 
 
 def test_linear_features_with_few_columns_are_marchenko_pastur(deviation):
@@ -96,8 +114,8 @@ def test_linear_features_with_few_columns_are_marchenko_pastur(deviation):
     expected = marchenko_pastur_density(x / 8, 0.5) / 8
     assert law.density(x) == pytest.approx(expected, rel=1e-5)
     route = "Marchenko–Pastur law, no linear part"
-    deviation("laws.feature_law", route, law.density(x), expected)
-    deviation("edges.bulk_edges", route, law.support[0], [8 * low, 8 * high])
+    deviation("spectrum.feature_law", route, law.density(x), expected)
+    deviation("spectrum.bulk_edges", route, law.support[0], [8 * low, 8 * high])
 
 
 @pytest.mark.parametrize("entry", BULKS, ids=lambda e: f"{e['act']}-{e['d']}-{e['N']}")
@@ -106,15 +124,17 @@ def test_support_reference(entry, deviation):
     np.testing.assert_allclose(law.support, entry["support"], rtol=1e-9, atol=1e-12)
     assert law.atom == pytest.approx(entry["atom_at_0"], abs=1e-14)
     assert law.distribution(law.edge + 1) == pytest.approx(1, abs=1e-7)
-    deviation("edges.bulk_edges", "stored, 12 digits", law.support, entry["support"], scale=1e-3)
-    deviation("laws.feature_law", "mass of the distribution", law.distribution(law.edge + 1), 1)
+    deviation("spectrum.bulk_edges", "stored, 12 digits", law.support, entry["support"], scale=1e-3)
+    deviation("spectrum.feature_law", "mass of the distribution", law.distribution(law.edge + 1), 1)
 
 
 @pytest.mark.parametrize("entry", BULKS, ids=lambda e: f"{e['act']}-{e['d']}-{e['N']}")
 def test_spectrum_simulation(entry):
     s = of_entry(entry)
     s = s.replace(n=s.n // 2, d=s.d // 2, N=s.N // 2)
-    distance = distribution_distance(simulate_spectrum(s, np.random.default_rng(2)), feature_law(s))
+    distance = distribution_distance(
+        simulate_spectrum(s, np.random.default_rng(2)), feature_law(s).distribution
+    )
     print(f"{entry['act']} {s.n, s.d, s.N}: Kolmogorov-Smirnov distance {distance:.4f}")
     # One eigenvalue is 1/n of mass; with c_2 != 0 equivalence needs N << d^2/2, and N = d^2/15 here.
     assert distance < (12 if s.d == 150 else 6) / s.n
@@ -123,9 +143,7 @@ def test_spectrum_simulation(entry):
 def test_distribution_distance_sees_another_law():
     s = Setting(n=300, d=200, N=400)
     eigenvalues = simulate_spectrum(s, np.random.default_rng(0))
-    assert distribution_distance(eigenvalues, feature_law(s.replace(activation="relu"))) > 0.05
-    with pytest.raises(ValueError, match="eigenvalues must be a 1-D array"):
-        distribution_distance(np.ones((2, 2)), feature_law(s))
+    assert distribution_distance(eigenvalues, feature_law(s.replace(activation="relu")).distribution) > 0.05
 
 
 @pytest.mark.parametrize("entry", BULKS, ids=lambda e: f"{e['act']}-{e['d']}-{e['N']}")
@@ -138,8 +156,8 @@ def test_outer_resolvent_is_the_stieltjes_transform(entry, deviation):
     assert k * bulk.m1 == pytest.approx(g, rel=1e-8)
     # d/dlambda = -d/dz, by a complex step of the quartic's root.
     assert k * bulk.dm1 == pytest.approx(-slope, rel=1e-5)
-    deviation("edges.outer_traces", "root of the quartic", k * bulk.m1, g)
-    deviation("edges.outer_traces", "complex step of the quartic's root", k * bulk.dm1, -slope)
+    deviation("spectrum.outer_traces", "root of the quartic", k * bulk.m1, g)
+    deviation("spectrum.outer_traces", "complex step of the quartic's root", k * bulk.dm1, -slope)
     a, b = at[2:]
     # tr R (a X X^T/d + b) = k (a m_2 + b m_1) is tau itself.
     assert bulk.tau == pytest.approx(k * (a * bulk.m2 + b * bulk.m1))
@@ -150,7 +168,7 @@ def test_outer_resolvent_without_linear_part(deviation):
     s = Setting(n=300, d=200, N=600, activation=mixture(0.0, 2.0))
     z, bulk = outer_traces(np.array([1e-9, 0.1, 1.0]), s)
     assert z[0] == pytest.approx(feature_law(s).edge)
-    deviation("edges.top_distance", "the edge it leads to", z[0], feature_law(s).edge)
+    deviation("spectrum.top_distance", "the edge it leads to", z[0], feature_law(s).edge)
     at = (s.phi, s.psi, 0.0, s.activation.nonlinear_power)
     assert s.n / s.N * bulk.m1[1:] == pytest.approx(stieltjes(z[1:] + 1e-12j, *at).real, rel=1e-8)
 
@@ -216,7 +234,7 @@ def test_linear_features_at_n_d_n_are_a_product_of_two_square_matrices(deviation
     exact = [quad(lambda t: 3 * t**2 * fuss_catalan(t**3), 0, np.cbrt(end), epsabs=1e-12)[0] for end in x]
     np.testing.assert_allclose(law.distribution(x), exact, atol=2e-6)
     assert law.distribution(law.edge) == pytest.approx(1, abs=2e-7)
-    deviation("laws.feature_law", "Fuss–Catalan law, by quadrature", law.distribution(x), exact)
+    deviation("spectrum.feature_law", "Fuss–Catalan law, by quadrature", law.distribution(x), exact)
 
 
 @pytest.mark.parametrize("shape", [(300, 300, 300), (300, 150, 300), (150, 300, 150), (300, 299, 301)])
@@ -226,7 +244,7 @@ def test_a_density_infinite_at_0_against_simulated_eigenvalues(name, shape):
     setting = Setting(n=n, d=d, N=N, activation=name)
     law = feature_law(setting)
     assert law.distribution(law.edge) == pytest.approx(1, abs=3e-7)
-    distance = distribution_distance(simulate_spectrum(setting, np.random.default_rng(5)), law)
+    distance = distribution_distance(simulate_spectrum(setting, np.random.default_rng(5)), law.distribution)
     print(f"{name} {shape}: Kolmogorov-Smirnov distance {distance:.4f}")
     assert distance < 6 / n
 

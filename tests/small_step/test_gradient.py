@@ -20,9 +20,9 @@ from onestep_lib.experiment import (
     sample_direction,
     take_steps,
 )
-from onestep_lib.experiment.steps import residual
+from onestep_lib.experiment.network import residual
 from onestep_lib.large_step import stepped_model
-from onestep_lib.large_step.row_lengths import expected_lengths
+from onestep_lib.large_step.stepped_model import expected_lengths
 from onestep_lib.small_step import (
     direction_floor,
     exact_spike,
@@ -279,7 +279,7 @@ def test_identity_has_an_exact_rank_one_gradient(deviation):
     gradient = first_layer_gradient(network, X, y, "raw")
     error = rank_one_error(gradient, network, gradient_direction(network, X, y, "raw"))
     assert error < 1e-13
-    deviation("steps.gradient_direction", "exact gradient, linear activation", error, 0, scale=1)
+    deviation("network.gradient_direction", "exact gradient, linear activation", error, 0, scale=1)
 
 
 def second_shares(s, rng):

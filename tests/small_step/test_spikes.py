@@ -90,7 +90,7 @@ def test_outliers_reference(entry, deviation):
     np.testing.assert_allclose(found, entry["outliers_theory"], rtol=1e-10)
     assert feature_law(s).edge == pytest.approx(entry["edge"], rel=1e-10)
     deviation("outliers.feature_outliers", "stored, 12 digits", found, entry["outliers_theory"])
-    deviation("edges.bulk_edges", "stored, 12 digits", feature_law(s).edge, entry["edge"])
+    deviation("spectrum.bulk_edges", "stored, 12 digits", feature_law(s).edge, entry["edge"])
     # With the realised readouts the reference scatters by 3 to 5 % a draw at n = 1000.
     simulated = np.array(entry["sim_mean"][: found.size])
     expected = np.array(entry["theory_realised_S_mean"][: found.size])

@@ -232,7 +232,7 @@ def test_the_grid_integrates_and_sees_what_it_cannot(deviation):
     grid = kappa_grid()
     moments = [grid.weights @ grid.nodes**k for k in (0, 2, 4, 8, 16)]
     np.testing.assert_allclose(moments, [1, 1, 3, 105, 2027025], rtol=1e-13)
-    deviation("kappa.kappa_grid", "Gaussian moments, a Voigt profile", moments, [1, 1, 3, 105, 2027025])
+    deviation("model.kappa_grid", "Gaussian moments, a Voigt profile", moments, [1, 1, 3, 105, 2027025])
     sharp = 1 / (1 + (grid.nodes - 0.3) ** 2 / 1e-4)
     coarse = grid.errors(sharp) > 1e-12
     assert coarse.sum() == 1
@@ -242,7 +242,7 @@ def test_the_grid_integrates_and_sees_what_it_cannot(deviation):
     # E[w^2/(w^2 + (k - 0.3)^2)] is a Voigt profile.
     exact = np.pi * 0.01 * voigt_profile(0.3, 1.0, 0.01)
     assert value == pytest.approx(exact, rel=1e-12)
-    deviation("kappa.kappa_grid", "Gaussian moments, a Voigt profile", value, exact)
+    deviation("model.kappa_grid", "Gaussian moments, a Voigt profile", value, exact)
 
 
 def test_kinks_of_the_labels_split_the_grid():

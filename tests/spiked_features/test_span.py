@@ -24,7 +24,7 @@ def test_losses_fall_to_the_floor_and_not_below(name, deviation):
     ]
     assert np.all(np.diff(losses) < 0)
     assert losses[-1] > floor * (1 - 1e-6)
-    deviation("span.span_floor", f"losses at huge sizes, {name}", losses[-1], floor)
+    deviation("losses.span_floor", f"losses at huge sizes, {name}", losses[-1], floor)
     assert losses[-1] - floor < 0.02 * floor + 5e-4
 
 
@@ -45,7 +45,7 @@ def test_a_regression_on_drawn_inputs_reaches_it(deviation):
     A = np.stack(columns, axis=1)
     rest = y - A @ np.linalg.lstsq(A, y, rcond=1e-9)[0]
     error = np.std(rest**2) / np.sqrt(kappa.size)
-    deviation("span.span_floor", "regression on drawn inputs", np.mean(rest**2), span_floor(model), error)
+    deviation("losses.span_floor", "regression on drawn inputs", np.mean(rest**2), span_floor(model), error)
     assert abs(np.mean(rest**2) - span_floor(model)) < 4 * error + 1e-3
 
 

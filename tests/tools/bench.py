@@ -32,7 +32,8 @@ from sklearn.linear_model import Ridge
 from onestep_lib import Setting, __version__, simulate
 from onestep_lib.activations import activation, target
 from onestep_lib.experiment import first_layer_gradient, initial_network, ridge_path, spec_settings
-from onestep_lib.large_step import batch_signed, giant_step, one_step, row_lengths
+from onestep_lib.large_step import batch_signed, giant_step, one_step
+from onestep_lib.large_step.stepped_model import _lengths
 from onestep_lib.no_step import random_features, ridge_losses
 from onestep_lib.small_step import finite_staircase, staircase
 from onestep_lib.spiked_features import SpikedModel, spiked_losses
@@ -184,7 +185,7 @@ def curve_rows() -> list[Row]:
 
 def set_up_time(setting: Setting) -> float:
     """Seconds of a first point in this process."""
-    for known in (batch_signed.kept_spectrum, row_lengths._lengths):
+    for known in (batch_signed.kept_spectrum, _lengths):
         known.cache_clear()
     start = time.perf_counter()
     one_step(setting)

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]-*.ipynb"))
-LIVE = [path for path in CHAPTERS if "live(" in path.read_text("utf-8")]
+LIVE = [path for path in CHAPTERS if "lab(" in path.read_text("utf-8")]
 SECONDS = 60  # budget on one core; a busy machine may take three times as long before the test fails
 MEMORY = 1e9
 
