@@ -13,6 +13,11 @@ import pytest
 from hypothesis import settings
 from numpy.typing import ArrayLike
 
+if mutant := os.environ.get("ONESTEP_MUTANT"):
+    from tools import mutants
+
+    mutants.apply(mutant)
+
 # The same examples in every run, on every machine.
 settings.register_profile("reproducible", derandomize=True, deadline=None)
 settings.load_profile("reproducible")

@@ -17,7 +17,6 @@ from onestep_lib.initialisation import Vocabulary
 from onestep_lib.large_step import stepped_model
 from onestep_lib.large_step.one_curve import nearest_setting
 from onestep_lib.no_step import feature_law
-from onestep_lib.settings import LOSSES
 from onestep_lib.small_step import (
     feature_outliers,
     gradient_spike,
@@ -70,20 +69,6 @@ def test_a_sequence_has_equal_shares_and_all_ones_is_a_vocabulary():
 def test_wrong_fields_are_named(change, message):
     with pytest.raises(ValueError, match=message):
         SMALL.replace(**change)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (((1, 2), (0.5, 0.6)), r"shares must sum to 1, got \(0.5, 0.6\)"),
-        (((1, 2), (1.0, 0.0)), r"shares must be > 0, got \(1.0, 0.0\)"),
-        (((1, 2), (1.0,)), "shares must be a 1-D array of length 2"),
-        (((1, np.inf),), "values must be finite"),
-    ],
-)
-def test_wrong_vocabularies(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Vocabulary(*arguments)
 
 
 THEORIES = (one_step, giant_step, lambda s: staircase(s, 1), gradient_spike, weight_spectrum)
@@ -161,52 +146,6 @@ def test_the_staircase_is_the_limit_of_large_spikes(readout, activation, deviati
         np.testing.assert_allclose(found.objective, limit.objective, rtol=1e-6)
         route = "a vocabulary, finite_gain at a step of 1e7"
         deviation("stairs.staircase_gain", route, found.test, limit.test)
-
-
-CASES = {
-    "one value, tanh": ({"readout": (1,)}, 21),
-    "two values, relu": ({"readout": (1, 2), "activation": "relu", "target": (0, 1, 0.5)}, 22),
-    "four values, softplus": ({"readout": WORDS, "activation": "softplus", "target": (0, 1, 0.5)}, 23),
-    "three values, tanh, sphere": ({"readout": (1, -1, 2), "rows": "spherical", "target": "sin"}, 24),
-}
-
-
-# Ten seconds each; the others run in `make check`.
-QUICK = "two values, relu"
-
-
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case != QUICK)) for case in CASES]
-)
-def test_one_step_against_simulation(case, deviation):
-    """Changes against step 0, draw by draw; sizes where 4 % of a change is a standard error."""
-    change, seed = CASES[case]
-    s = Setting(n=400, d=200, N=300, noise=0.3, ridge=0.1, step=[0.0, 4.0, 17.0]).replace(**change)
-    found, theory = simulate(s, rng(seed), repeats=40, test_size=4000), one_step(s)
-    z = []
-    for k, kind in enumerate(LOSSES):
-        moved = found.draws[:, k, 1:] - found.draws[:, k, :1]
-        error = moved.std(axis=0, ddof=1) / np.sqrt(len(moved))
-        z.append((moved.mean(axis=0) - (theory[kind][0][1:] - theory[kind][0][0])) / error)
-    print(f"{case}: z {np.round(z, 1).tolist()}")
-    assert np.abs(z).max() < 4
-    deviation("one_curve.one_step", f"vocabulary: {case}, n = 400, 40 repeats", z, 0, 1)
-
-
-@pytest.mark.slow
-def test_finite_staircase_against_the_feature_map(deviation):
-    """Ridge on F_2 itself, for a readout of mean 0.35 that all powers feel."""
-    s = Setting(n=400, d=240, N=320, activation="softplus", target=(0, 1, 0.7), noise=0.5, step=[0.0, 8.0])
-    s = s.replace(readout=(1.0, -0.6, 0.5, 2.0))
-    found = simulate(s, rng(31), repeats=40, feature_map=spike_features(2))
-    gain = finite_gain(s, 2)
-    z = []
-    for k, expected in ((1, gain.test[1]), (2, gain.objective[1])):
-        drawn = found.draws[:, k, 0] - found.draws[:, k, 1]
-        z.append((drawn.mean() - expected) / (drawn.std(ddof=1) / np.sqrt(drawn.size)))
-    print("z of the gains", np.round(z, 2))
-    assert np.abs(z).max() < 4
-    deviation("stairs.finite_gain", "four values, F_2, n = 400, 40 repeats", z, 0, 1)
 
 
 def test_weights_and_outliers_of_a_vocabulary(deviation):

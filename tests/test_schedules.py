@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 from onestep_lib import Setting, one_step, simulate
 from onestep_lib.activations import activation
 from onestep_lib.experiment import (
-    first_layer_gradient,
     gradient_step,
     initial_network,
     network_features,
@@ -37,23 +35,6 @@ def test_fields():
     np.testing.assert_allclose(SMALL.replace(updates=Schedule([0.5, 0.2])).total_steps, [0, 1.4])
     np.testing.assert_allclose(SMALL.replace(updates=3).total_steps, [0, 6])
     assert nearest_setting(SMALL.replace(updates=Schedule([0.5, 0.2]))).step == (0.0, 1.4)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (([],), ValueError, r"factors must not be empty"),
-        (([-1.0],), ValueError, "factors must be >= 0"),
-        ((1.0,), ValueError, "factors must be a 1-D array"),
-        (([1.0], "old"), ValueError, "batches must be one of 'same', 'fresh', got 'old'"),
-        (([1.0], "same", 0), ValueError, "samples must be an integer >= 1, got 0"),
-        (([1.0], "same", [3, 4]), ValueError, "samples must be one number or 1, one a step"),
-        (([1.0], "same", 2.5), TypeError, "samples must be an integer >= 1, got 2.5"),
-    ],
-)
-def test_wrong_schedules_are_named(arguments, error, message):
-    with pytest.raises(error, match=message):
-        Schedule(*arguments)
 
 
 def test_settings_refuse_what_does_not_fit():
@@ -97,13 +78,6 @@ def test_steps_by_hand(output):
     np.testing.assert_allclose(found.weights, by_hand.weights, rtol=1e-10)
 
 
-def test_fresh_batches_are_the_same_for_every_step_size():
-    s = SMALL.replace(updates=Schedule([0.5, 0.5], "fresh"), step=[0.5, 2.0])
-    path = simulate(s, rng(4), repeats=2, test_size=50)
-    one = simulate(s.replace(step=2.0), rng(4), repeats=2, test_size=50)
-    np.testing.assert_allclose(path.draws[:, :, 1], one.draws, rtol=1e-10)
-
-
 def _problem(n=30, d=4, N=6, kind="tanh"):
     generator = rng(5)
     X, y = generator.standard_normal((n, d)), generator.standard_normal(n)
@@ -140,30 +114,6 @@ def test_many_small_steps_are_gradient_flow_for_a_linear_network(deviation):
     )
 
 
-@pytest.mark.parametrize("output", ["centred", "raw"])
-def test_many_small_steps_are_gradient_flow(output):
-    network, X, y = _problem()
-    shape, initial = network.weights.shape, np.tanh(X @ network.weights.T) @ network.readout
-
-    def flow(_, flat):
-        moved = Network(flat.reshape(shape), network.readout, network.activation)
-        if output == "raw":
-            return first_layer_gradient(moved, X, y, "raw").ravel()
-        labels = y + initial - np.tanh(X @ moved.weights.T) @ network.readout
-        return first_layer_gradient(moved, X, labels).ravel()
-
-    solved = (
-        solve_ivp(flow, (0, 3.0), network.weights.ravel(), rtol=1e-10, atol=1e-12).y[:, -1].reshape(shape)
-    )
-    gaps = []
-    for k in (40, 80):
-        moved = scheduled_steps(network, [(X, y)] * k, [3.0 / k] * k, output)
-        gaps.append(np.linalg.norm(moved.weights - solved))
-    print(f"{output}: gaps {gaps}")
-    assert gaps[0] / gaps[1] == pytest.approx(2, rel=0.1)
-    assert gaps[1] < 0.02
-
-
 def test_fresh_batches_remember_nothing():
     """Steps so small that the network stays: k fresh batches of n are one batch of k n."""
     s = SMALL.replace(step=1e-3, d=6, output="centred")
@@ -175,10 +125,3 @@ def test_fresh_batches_remember_nothing():
     X, y = (np.concatenate(parts) for parts in zip(*batches, strict=True))
     np.testing.assert_allclose(moved.weights, gradient_step(start, X, y, 1e-3).weights, atol=1e-7)
     assert network_features(moved, X, rng()).shape == (120, 30)
-
-
-def test_as_many_batches_as_steps():
-    network, X, y = _problem()
-    for batches, steps in ((1, 2), (2, 1)):
-        with pytest.raises(ValueError, match="zip"):
-            scheduled_steps(network, [(X, y)] * batches, [1.0] * steps)

@@ -66,7 +66,7 @@ DOORS = {
     target: {"value": (0.0, 1.0)},
     Vocabulary: {"values": (1.0, -2.0), "shares": (0.5, 0.5)},
     Schedule: {"factors": [1.0, 0.5], "batches": "fresh", "samples": 5},
-    simulate: {"setting": S, "rng": RNG, "repeats": 2, "test_size": 50},
+    simulate: {"setting": S, "rng": RNG, "repeats": 2, "test_size": 50, "feature_map": "network", "jobs": 1},
     random_features: {"setting": S.replace(step=0.0)},
     staircase: {"setting": S, "level": 1},
     one_step: {"setting": S},

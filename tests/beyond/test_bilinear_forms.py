@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import cho_factor, cho_solve
 
 from onestep_lib import Setting
-from onestep_lib.beyond import FORM_VECTORS, bilinear_form
+from onestep_lib.beyond import bilinear_form
 from onestep_lib.experiment import feature_matrix, initial_network, sample_direction, sample_inputs
 from onestep_lib.hermite import hermite
 from onestep_lib.no_step import resolvent_traces
@@ -157,19 +157,3 @@ def test_the_trace_of_the_hat_matrix(deviation):
     deviation(
         "bilinear_forms.bilinear_form", "trace of the hat matrix", found, k * (1 - s.ridges * k * bulk.m1)
     )
-
-
-def test_wrong_vectors_are_named():
-    s = setting()
-    assert FORM_VECTORS == ("direction", "gradient", "target", "readout")
-    for first, message in (
-        (("row", 1), "the kind of first must be one of 'direction'"),
-        (("readout", 0), "the order of first must be an integer from 1 to 100, got 0"),
-        (("target", 101), "the order of first must be"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            bilinear_form(s, first, ("target", 1))
-    with pytest.raises(TypeError, match="second must be a pair"):
-        bilinear_form(s, ("target", 1), "target")
-    with pytest.raises(ValueError, match="output must be"):
-        bilinear_form(s.replace(output="raw"), ("target", 1), ("target", 1))

@@ -19,24 +19,6 @@ SMALL = Setting(
 STORED = json.loads(resources.files("onestep_lib").joinpath("datasets/single_networks.json").read_text())
 
 
-def test_single_networks_fall_into_their_intervals(deviation):
-    networks, means, deviations = (
-        np.array([row[key] for row in STORED]) for key in ("networks", "means", "deviations")
-    )
-    z = (networks - means[:, None]) / deviations[:, None]
-    inside = np.mean(np.abs(z) < 1.96, axis=(0, 1))
-    print("inside:", inside, "of the first networks:", np.mean(np.abs(z[:, 0]) < 1.96, axis=0))
-    # 400 networks: one standard error of the share is 1.1 per cent.
-    assert np.all(np.abs(inside - 0.95) < 0.03)
-    assert np.all(np.abs(np.mean(np.abs(z[:, 0]) < 1.96, axis=0) - 0.95) <= 0.03 + 1e-9)
-    assert np.all(np.abs(np.sqrt(np.mean(z**2, axis=(0, 1))) - 1) < 0.1)
-    # Neither high nor low on average.
-    assert np.all(np.abs(z.mean(axis=(0, 1))) < 0.15)
-    deviation(
-        "finite_size.predicted_losses", "400 single networks", networks, means[:, None], deviations[:, None]
-    )
-
-
 @pytest.mark.parametrize("k", [3, 71, 140])
 def test_stored_networks_are_drawn_afresh(k):
     found, row = single_networks.entry(k), STORED[k]
@@ -73,17 +55,3 @@ def test_each_die_does_what_it_should():
     np.testing.assert_allclose(measured.variances[:3], base.variances[:3])
     # Without a step the batch of the gradient does not matter.
     assert np.all(predicted_losses(SMALL.replace(step=0)).variances[0] < 1e-12)
-
-
-def test_what_it_does_not_cover_is_refused():
-    for changes, message in (
-        ({"readout": "gaussian"}, "readout must be 'signs' or a vocabulary"),
-        ({"step": [1, 2]}, "step and ridge must be one number each"),
-        ({"target": (0.3, 1)}, "target must"),
-        ({"inputs": "student"}, "inputs must be"),
-        ({"output": "scaled"}, "output must be 'centred'"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            predicted_losses(SMALL.replace(**changes))
-    with pytest.raises(ValueError, match="level must lie in"):
-        predicted_losses(SMALL).interval("test", 1.0)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from onestep_lib import Setting, random_features, simulate
+from onestep_lib import Setting, random_features
 from onestep_lib.activations import activation, target
 from onestep_lib.beyond import simulate_model
 from onestep_lib.spiked_features import SpikedModel, free_losses, spiked_losses
-from onestep_lib.spiked_features.model import BulkCovariance, TwoIndexTarget
+from onestep_lib.spiked_features.model import TwoIndexTarget
 
 # One to four values, with the shares; the mean square of each is 1.
 VOCABULARIES = {
@@ -37,6 +37,7 @@ def check(z, note, deviation):
     rms = np.sqrt(np.mean(np.square(z)))
     print(f"{note}: {np.size(z)} numbers, rms z {rms:.2f}, largest {np.abs(z).max():.1f}")
     deviation("losses.free_losses", f"drawn features, n = {SIZES[0]}: {note}", z, 0, 1)
+    deviation("free_model.simulate_model", "free_losses, n = 400", z, 0, 1)
     assert rms < 1.8
     assert np.abs(z).max() < 4.5
 
@@ -87,27 +88,3 @@ def test_free_losses_are_those_of_the_models_they_name():
     s = Setting(n=400, d=200, N=300, activation="tanh", target="sin", noise=0.3, ridge=0.1)
     assert found.test[0, 0] == pytest.approx(random_features(s).test, rel=1e-8)
     assert isinstance(free_losses(one, 0.2, 1.0, *RATIOS, 0.1).test, float)
-
-
-def test_an_unspiked_model_is_the_network_before_its_step(deviation):
-    s = Setting(n=200, d=100, N=150, activation="tanh", target="sin", noise=0.3, ridge=0.1, rows="spherical")
-    network = simulate(s, np.random.default_rng(1), 40)
-    drawn = simulate_model(replace(model(2), spikes=[0, 0]), 200, 100, 150, 0.1, np.random.default_rng(2), 40)
-    assert isinstance(drawn.test, float)
-    for name in ("train", "test", "objective"):
-        gap, error = network[name][0] - drawn[name][0], np.hypot(network[name][1], drawn[name][1])
-        assert abs(gap) < 4 * error
-        deviation("free_model.simulate_model", "the network before its step, n = 200", gap, 0, error)
-
-
-def test_models_that_cannot_be_drawn_are_refused():
-    rng, sizes = np.random.default_rng(0), (20, 10, 15, 0.1)
-    with pytest.raises(ValueError, match="model must have a row_variance of 0 or 1"):
-        simulate_model(model(row_variance=0.5), *sizes, rng)
-    bulk = BulkCovariance(np.ones(1), np.ones(1), np.zeros(1), np.ones(1), np.ones((2, 1)))
-    with pytest.raises(ValueError, match="model must have isotropic rows"):
-        simulate_model(model(bulk=bulk), *sizes, rng)
-    with pytest.raises(ValueError, match="model must have a single-index target"):
-        free_losses(model(target=TwoIndexTarget(lambda kappa, z: kappa * z)), 0.5, 1.0, *RATIOS, 0.1)
-    with pytest.raises(ValueError, match="alignment must lie in"):
-        free_losses(model(), 1.5, 1.0, *RATIOS, 0.1)

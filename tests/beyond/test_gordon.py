@@ -57,15 +57,3 @@ def test_it_is_a_minimum_in_what_the_readout_chooses():
     for name in ("mean", "along", "across"):
         moved = replace(saddle, **{name: getattr(saddle, name) + 0.05})
         assert gordon_value(model, *point, moved) > value
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"row_variance": 1.0},
-        {"spikes": [1.0, 2.0], "fractions": [0.5, 0.5]},
-    ],
-)
-def test_other_models_are_refused(changes):
-    with pytest.raises(ValueError, match="one spike"):
-        gordon_losses(replace(model_of("tanh, sin"), **changes), 0.5, 0.7, 0.1)

@@ -78,9 +78,3 @@ def test_the_traces_are_those_of_a_random_matrix(psi):
     measured = -np.array([np.sum(W * (G @ W)), np.trace(G)]) / d
     print(f"traces {rise}, measured {measured}")
     np.testing.assert_allclose(rise, measured, rtol=5e-3)
-
-
-def test_more_than_one_group_is_refused():
-    model = SpikedModel(activation("tanh"), [1, -1], [0.5, 0.5], target("sin"))
-    with pytest.raises(ValueError, match="one group"):
-        replica_variables(solve_spiked(model, 0.5, 0.5, 0.1), 0.5, 0.5)

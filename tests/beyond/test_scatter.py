@@ -8,7 +8,6 @@ from onestep_lib.beyond import loss_scatter, shared_error, simulate_model
 from onestep_lib.beyond.scatter import Problem
 from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.spiked_features import SpikedModel, spiked_losses
-from onestep_lib.two_index import TwoIndexTarget
 
 
 def model(name="tanh", spikes=(1.3,), labels="sin", rows=0.0):
@@ -56,15 +55,6 @@ def test_without_a_fit_the_objective_is_the_mean_square_of_the_labels(labels, de
     deviation("scatter.loss_scatter", "no fit", found.squared_error, expected)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_losses_are_those_of_the_theory(name):
-    case, n, d, N, ridge = CASES[name]
-    found = Problem.of(case, n, d, N, ridge).losses()
-    expected = spiked_losses(case, d / n, d / N, ridge, d)
-    np.testing.assert_allclose(found, [expected.train, expected.test, expected.objective], rtol=1e-7)
-    np.testing.assert_allclose(shared_error(case, n, d, N, ridge, 1.0), expected.test, rtol=1e-7)
-
-
 def test_a_source_gives_the_test_loss_back(deviation):
     """The derivative of the minimum, by the objective of problems with a source."""
     case, n, d, N, ridge = CASES["relu, two groups"]
@@ -86,14 +76,6 @@ def test_more_shared_samples_are_more_in_common():
     values = [shared_error(case, n, d, N, ridge, shared) for shared in (0, 0.25, 0.5, 0.75, 1)]
     assert np.all(np.diff(values) > 0)
     assert np.all(np.diff(values, 2) > 0)
-
-
-def test_what_has_no_scatter_is_refused():
-    plane = SpikedModel(activation("tanh"), [1], [1], TwoIndexTarget(np.multiply, "kappa z", [0.0]))
-    with pytest.raises(ValueError, match="model must have a target of one direction"):
-        loss_scatter(plane, 20, 10, 10, 0.1)
-    with pytest.raises(ValueError, match="shared must lie in"):
-        shared_error(model(), 20, 10, 10, 0.1, 1.5)
 
 
 def test_narrow_integers_do_not_overflow():

@@ -105,27 +105,6 @@ def test_more_nodes_change_little(monkeypatch, deviation):
     deviation("second_step.second_gradient", "twice the nodes", *zip(*pairs, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"output": "centred"}, "output must be 'scaled'"),
-        ({"readout": "signs"}, "readout must be 'gaussian'"),
-        ({"activation": "relu"}, "no kinks"),
-        ({"step": [1.0, 2.0]}, "step must be one number"),
-        ({"target": (0, 0)}, "must not both be 0"),
-        ({"target": (1, 1)}, "target"),
-    ],
-)
-def test_refusals(changes, message):
-    with pytest.raises(ValueError, match=message):
-        second_gradient(SMALL.replace(**changes))
-
-
-def test_nothing_points_nowhere():
-    nothing = second_step.SecondGradient(0.0, 0.0, 0.0)
-    assert nothing.overlap == nothing.chance(10) == 0
-
-
 def test_scatter_of_the_null_control(deviation):
     s = SMALL.replace(n=300, d=150, N=600, step=0.7 * 600**0.5)
     draws = np.array([measured(s, (1,), "fresh", rng)[0, 0] for rng in np.random.default_rng(5).spawn(200)])

@@ -44,10 +44,10 @@ MISSPELLED = {
 # Public modules that state no formula of the theory.
 NO_THEORY = {
     "batches", "convergence", "cost", "costs", "explorer", "formulas", "initialisation", "inputs", "kernel",
-    "laboratory", "look", "network", "panels", "plotting", "portraits", "repeats", "schedules", "series",
+    "laboratory", "look", "panels", "plotting", "portraits", "repeats", "schedules", "series",
     "settings", "signature", "simulation", "sliders", "svg", "sweep", "trial",
     # Parts of `losses`, whose deviations are theirs.
-    "fit", "model",
+    "fit",
 }  # fmt: skip
 
 

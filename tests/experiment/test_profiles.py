@@ -1,7 +1,6 @@
 """The learned function in bins: exact cases and refusals."""
 
 import numpy as np
-import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from onestep_lib import Setting
@@ -34,12 +33,6 @@ def test_paths_share_their_draws_and_lead_the_shape():
     np.testing.assert_allclose(one.mean, path.mean[1, 1], rtol=1e-10)
 
 
-def test_strong_ridge_learns_nothing():
-    s = Setting(n=60, d=10, N=30, target=(0, 1), ridge=1e12)
-    profile = learned_profile(s, np.random.default_rng(2), EDGES, repeats=2, test_size=1000)
-    np.testing.assert_allclose(profile.mean, 0, atol=1e-8)
-
-
 def test_blas_runs_on_one_thread(monkeypatch):
     seen = set()
 
@@ -53,10 +46,3 @@ def test_blas_runs_on_one_thread(monkeypatch):
     with threadpool_limits(2, user_api="blas"):
         learned_profile(s, np.random.default_rng(2), EDGES, repeats=2, test_size=1000)
     assert seen == {1}
-
-
-def test_empty_bins_are_named():
-    s = Setting(n=60, d=10, N=30)
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="empty"):
-        learned_profile(s, rng, [8.0, 9.0], test_size=100)

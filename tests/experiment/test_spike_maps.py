@@ -143,13 +143,3 @@ def test_a_base_stands_in_for_the_features_before_the_step():
     drawn = [gaussian(network, X, np.random.default_rng(seed)) for seed in (1, 1, 2)]
     np.testing.assert_array_equal(drawn[0], drawn[1])
     assert np.abs(drawn[0] - drawn[2]).max() > 0.01
-
-
-@pytest.mark.parametrize(
-    "features", [rank_one_features, spike_features(1, base=gaussian_equivalent_features)]
-)
-def test_settings_that_the_maps_do_not_describe_are_refused(features):
-    setting = Setting(n=20, d=10, N=15, step=1.0)
-    for change, message in ({"output": "raw"}, "output must be"), ({"updates": 2}, "updates must be 1"):
-        with pytest.raises(ValueError, match=message):
-            simulate(setting.replace(**change), np.random.default_rng(0), 2, features)

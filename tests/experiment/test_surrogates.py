@@ -11,7 +11,6 @@ from onestep_lib.experiment import (
     network_features,
     sample_inputs,
 )
-from onestep_lib.experiment.feature_maps import FEATURE_MAPS
 
 
 def draw(activation, n=3000, d=40, N=60):
@@ -59,8 +58,3 @@ def test_a_linear_activation_is_its_own_equivalent():
         rtol=1e-12,
         atol=1e-14,
     )
-
-
-def test_names():
-    assert FEATURE_MAPS["network"] is network_features
-    assert FEATURE_MAPS["gaussian_equivalent"] is gaussian_equivalent_features

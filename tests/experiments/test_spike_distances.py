@@ -5,7 +5,7 @@ from importlib import resources
 
 import numpy as np
 import pytest
-from spike_distances import ALPHAS, COLUMNS, SIZES, draw, setting_of
+from spike_distances import ALPHAS, draw, setting_of
 
 from onestep_lib.experiment import (
     initial_network,
@@ -19,12 +19,6 @@ from onestep_lib.experiment.measured import spike_error
 STORED = json.loads(
     resources.files("onestep_lib").joinpath("datasets/spike_distances.json").read_text("utf-8")
 )
-
-
-def test_the_table_is_whole():
-    assert STORED["columns"] == list(COLUMNS)
-    assert STORED["alphas"] == list(ALPHAS)
-    assert {int(n): len(draws) for n, draws in STORED["draws"].items()} == SIZES
 
 
 @pytest.mark.parametrize(("n", "k"), [(250, 0), (250, 95), (500, 7), (1000, 3)])

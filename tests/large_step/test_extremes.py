@@ -86,13 +86,6 @@ def test_losses_are_sane_at_an_extreme(setting):
     check_theories(setting)
 
 
-@pytest.mark.slow
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
-@given(extremes())
-def test_losses_are_sane_at_any_extreme(setting):
-    check_theories(setting)
-
-
 @given(extremes(), st.floats(-1e4, 1e4))
 def test_row_lengths_are_finite_at_any_extreme(setting, tau):
     lengths = expected_lengths(setting)

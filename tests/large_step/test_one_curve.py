@@ -1,6 +1,5 @@
 """One curve: its limits, its nodes, stored simulations, its conditions."""
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 from stored_numbers import stored_cells
 
-from onestep_lib import Setting, random_features, simulate
+from onestep_lib import Setting, random_features
 from onestep_lib.activations import Activation
 from onestep_lib.experiment import (
     feature_matrix,
@@ -115,30 +114,6 @@ def test_a_call_leaves_nothing_behind_for_another():
         np.testing.assert_equal(vars(found), vars(expected))
 
 
-def test_a_last_digit_is_not_seen_before_the_seventh(monkeypatch):
-    """Processors differ in last digits and the solver stops at 1e-8; n = N and a small ridge amplify both."""
-    setting = Setting(
-        n=462, d=177, N=462, activation="sin", target=HE12, noise=0.2, ridge=1e-7, step=8 * 462**0.5
-    )
-    mild, resolvents = setting.replace(ridge=0.01), batch_squared.squared_resolvents
-    before = [one_step(setting), one_step(mild)]
-    rng = np.random.default_rng(0)
-
-    def nudged(*arguments):
-        found = resolvents(*arguments)
-        trace = found.trace * (1 + np.finfo(float).eps * rng.integers(-1, 2, found.trace.size))
-        return replace(found, trace=trace)
-
-    monkeypatch.setattr(batch_squared, "squared_resolvents", nudged)
-    moved = [
-        max(abs(one[loss][0] / other[loss][0] - 1) for loss in LOSSES)
-        for one, other in zip((one_step(setting), one_step(mild)), before, strict=True)
-    ]
-    print(f"a last digit moves the losses by {moved[0]:.1e} at a ridge of 1e-7, {moved[1]:.1e} at 0.01")
-    assert 0 < moved[0] < 1e-6
-    assert 0 < moved[1] < 5e-8
-
-
 # Limits.
 
 
@@ -151,21 +126,6 @@ def test_the_penalty_of_the_mean_without_a_step_is_of_order_one_over_d(rows):
         gaps.append(np.abs(found.objective - expected.objective))
     np.testing.assert_array_less(gaps[1], 0.02 * gaps[0] + 1e-12)
     np.testing.assert_array_less(gaps[0], 0.01 * expected.objective)
-
-
-@pytest.mark.parametrize("readout", ["gaussian", "signs", (1, -2, 0.5)])
-@pytest.mark.parametrize("activation", ["tanh", "relu"])
-def test_train_is_the_objective_less_its_slope_in_the_penalty(activation, readout, deviation):
-    """Exactly so for every draw: the objective is a minimum, and |a|^2 its derivative in the penalty."""
-    s = Setting(
-        n=300, d=180, N=240, activation=activation, target=(0, 1, 0.4), noise=0.3, readout=readout,
-        step=(0.0, 5.0, 30.0),
-    )  # fmt: skip
-    h = 1e-4
-    found, low, high = (one_step(s.replace(ridge=0.05 * factor)) for factor in (1, 1 - h, 1 + h))
-    expected = found.objective - (high.objective - low.objective) / (2 * h)
-    np.testing.assert_allclose(found.train, expected, rtol=1e-6)
-    deviation("one_curve.one_step", "objective less its slope in the penalty", found.train, expected)
 
 
 def mixed():
@@ -220,22 +180,6 @@ def test_a_step_of_rank_one_is_the_staircase_without_widening(n, deviation):
     assert expected.test[0] - expected.test[-1] > 0.1
 
 
-@pytest.mark.slow
-def test_as_many_samples_as_dimensions(capsys, deviation):
-    """relu at n = d, where the spectrum of H-hat is singular at 0."""
-    s = RELU.replace(n=300, d=300, N=400, step=powers(300, (0.3, 0.5, 0.65)), ridge=(0.02, 0.3))
-    simulated, found = simulate(s, np.random.default_rng(5), 40), one_step(s)
-    scores = []
-    for loss in LOSSES:
-        mean, se = simulated[loss]
-        z = (mean - found[loss][0]) / se
-        scores.append(z)
-        with capsys.disabled():
-            print(f"\nrelu, n = d = 300, {loss}: z = {z.ravel().round(2)}", end="")
-    deviation("one_curve.one_step", "relu, n = d = 300, 40 repeats", scores, 0, 1)
-    assert np.sqrt(np.mean(np.square(scores))) < 1.6
-
-
 # The solver of many spikes.
 
 
@@ -249,26 +193,6 @@ def test_sweeps_find_what_newton_finds(monkeypatch, deviation):
         value, expected = swept[loss][0], newton[loss][0]
         assert value == pytest.approx(expected, rel=1e-8)
         deviation("fixed_point.sweep_fixed_point", "Newton's method", value, expected)
-
-
-def test_ridge_path_and_step_path_have_the_setting_s_shape():
-    path = TANH.replace(step=(0.0, 20.0), ridge=(0.01, 0.1, 1.0))
-    found = one_step(path)
-    assert found.test.shape == (2, 3)
-    single = one_step(TANH.replace(step=20.0, ridge=0.1))
-    assert isinstance(single.test, float)
-    assert found.test[1, 1] == pytest.approx(single.test, rel=1e-7)
-
-
-@pytest.mark.parametrize("setting", [TANH, RELU], ids=["tanh", "relu"])
-def test_time_of_a_step_size(setting):
-    one_step(setting)
-    times = []
-    for exponent in (0.2, 0.4, 0.5, 0.6):
-        start = time.process_time()
-        one_step(setting.replace(step=800**exponent + 0.01))
-        times.append(time.process_time() - start)
-    assert np.median(times) < 0.3
 
 
 # Conditions.
@@ -328,24 +252,6 @@ def test_the_linear_part_may_vanish(name, deviation):
             # The spike that is left shifts the losses by its strength.
             np.testing.assert_allclose(value, limit, rtol=1e-6 + 20 * slope)
             deviation("one_curve.one_step", f"{name}, c_1 = {slope:g} beside c_1 = 0", value, limit)
-
-
-def test_changes_of_an_activation_without_linear_part(deviation):
-    s = ABS.replace(target=(0, 1))
-    z = change_scores(s, simulate(s, np.random.default_rng(8), 60))
-    deviation("one_curve.one_step", "abs, n = 200, 60 repeats, changes", z, 0, 1)
-    assert np.max(np.abs(z)) < 3.5
-    # One value of the readout, as for signs, would be far away.
-    signs = one_step(s.replace(readout="signs"))
-    assert signs.test[2] - one_step(s).test[2] > 0.5
-
-
-def change_scores(s, simulated):
-    found = one_step(s)
-    theory = np.stack([getattr(found, loss) for loss in LOSSES])
-    changes = simulated.draws[:, :, 1:] - simulated.draws[:, :, :1]
-    error = changes.std(axis=0, ddof=1) / np.sqrt(changes.shape[0])
-    return (changes.mean(axis=0) - (theory[:, 1:] - theory[:, :1])) / error
 
 
 def test_heavy_labels_with_many_parameters_and_a_large_penalty():
@@ -473,15 +379,6 @@ def test_the_results_say_how_other_inputs_compare():
         lost = gain[several] - gain["gaussian"]
         assert 0.2 < lost[0] < 0.45
         assert np.all(lost[1:] > lost[0])
-
-
-def test_a_linear_target_gains_from_the_step():
-    """The numbers of chapter 12: most of the line is afterwards one large feature."""
-    s = Setting(n=400, d=200, N=300, target=(0, 1), noise=0.5, ridge=0.1, step=[0.0, 0.5 * 300**0.5])
-    theory, (found, error) = one_step(s).test, simulate(s, np.random.default_rng(0), repeats=24)["test"]
-    np.testing.assert_allclose(theory, [0.624, 0.465], atol=6e-4)
-    np.testing.assert_allclose(found, [0.610, 0.457], atol=6e-4)
-    assert np.all(np.abs(found - theory) < 4 * error)
 
 
 @pytest.mark.slow

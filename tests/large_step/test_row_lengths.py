@@ -1,6 +1,5 @@
 """Row lengths: every entry against rows drawn at finite d, traces of the batch matrix, closed averages."""
 
-import time
 from zlib import crc32
 
 import numpy as np
@@ -157,17 +156,3 @@ def test_nu_takes_a_number_a_list_or_an_array():
     variance += 2 * 27 * lengths.covariance[1, 2] + 81 * lengths.covariance[2, 2]
     mean = lengths.mean @ [1, 3, 9]
     assert lengths.nu(3) == pytest.approx(variance / mean**2, rel=1e-13)
-
-
-@pytest.mark.parametrize("sigma", [*ACTIVATIONS.values(), activation("he3")], ids=lambda sigma: sigma.name)
-def test_extreme_settings_are_finite_and_fast(sigma):
-    start = time.process_time()
-    for phi in (1e-3, 1.0, 1e3):
-        for noise in (0.0, 1.0, 1e3):
-            for labels in (HE12, (0.6, 1, 0.5)):
-                lengths = expected_lengths(setting(sigma, labels, phi, noise=noise))
-                size = np.sqrt(np.diag(lengths.covariance))
-                correlation = lengths.covariance / np.outer(size, size)
-                assert np.min(np.linalg.eigvalsh(correlation)) > -1e-12
-                assert np.all(np.isfinite(lengths.nu([-1e4, 0.0, 1e-4, 1.0, 1e4])))
-    assert time.process_time() - start < 1

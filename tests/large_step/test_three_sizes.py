@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from stored_numbers import stored_cells
 
-from onestep_lib import one_step, simulate
+from onestep_lib import one_step
 from onestep_lib.experiment import spec_settings, stored_table
 
 SETTINGS, TABLE = spec_settings("three_sizes"), stored_table("three_sizes")
@@ -28,12 +28,3 @@ def test_theory_and_network_agree(name, deviation):
     deviation("one_curve.one_step", f"three sizes, {name}", z, 0, 1)
     # 1/d is 0.02 at d = 50, and the theory keeps only its leading terms.
     assert np.all(np.abs(gaps) < 3 * errors + 0.75 / SETTINGS[name].d)
-
-
-def test_entries_drawn_afresh_are_the_table_s():
-    draws = simulate(SETTINGS["d = 50"], np.random.default_rng(1071), 30).draws
-    change = draws[:, :2, 1:] - draws[:, :2, :1]
-    means, errors = np.moveaxis([stored_cells(TABLE, "d = 50", loss) for loss in ("train", "test")], 1, 0)
-    own = change.std(axis=0, ddof=1) / np.sqrt(30)
-    assert np.max(np.abs(change.mean(axis=0) - means[:, 1:]) / np.hypot(own, errors[:, 1:])) < 4
-    np.testing.assert_allclose(own * np.sqrt(30), errors[:, 1:] * np.sqrt(400), rtol=0.6)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from stored_numbers import stored_cells
 
-from onestep_lib import Setting, simulate
+from onestep_lib import Setting
 from onestep_lib.experiment import (
     feature_matrix,
     initial_network,
@@ -51,23 +51,6 @@ def test_the_step_s_model_is_fitted_on_the_ridge_batch(activation, deviation):
     for loss in LOSSES:
         assert found[loss][0] == pytest.approx(expected[loss][0], rel=1e-10)
         deviation("one_curve.giant_step", "model of n_0, losses of n", found[loss][0], expected[loss][0])
-
-
-@pytest.mark.parametrize("theory", [giant_step, one_step])
-@pytest.mark.parametrize("activation", ["tanh", "softplus"])
-def test_one_size_for_both_is_the_default_to_the_last_digit(theory, activation):
-    s = Setting(
-        n=600,
-        d=300,
-        N=450,
-        activation=activation,
-        target=HE12,
-        readout="signs",
-        step=(0.0, 25.0),
-        ridge=(0.1, 1),
-    )
-    for loss in LOSSES:
-        np.testing.assert_array_equal(theory(s)[loss][0], theory(s.replace(n_0=600))[loss][0])
 
 
 def known_direction(s):
@@ -241,21 +224,3 @@ def test_gaussian_rows_of_the_same_law_are_as_far_from_the_limit():
     assert network < rows + 3 * error < theory
     assert abs(rows - network) < 3 * error
     assert np.mean(directions) ** 2 / 2 < s.n
-
-
-@pytest.mark.parametrize(
-    ("activation", "n_0", "readout"),
-    [("tanh", 60, "gaussian"), ("tanh", 2000, "signs"), ("relu", 2000, "gaussian"), ("relu", 60, "signs")],
-)
-def test_own_simulation(activation, n_0, readout, capsys, deviation):
-    s = Setting(
-        n=240, d=120, N=180, n_0=n_0, activation=activation, target="sin", noise=0.3, ridge=0.1,
-        readout=readout, step=np.sqrt(180) * np.array([0.0, 0.5, 1.0, 2.0]),
-    )  # fmt: skip
-    simulated, found = simulate(s, np.random.default_rng(n_0), 24, test_size=1500), one_step(s)
-    z = np.array([(simulated[loss][0] - found[loss][0]) / simulated[loss][1] for loss in LOSSES])
-    with capsys.disabled():
-        print(f"\n{activation}, n_0 = {n_0}, {readout}: z {z.round(1).tolist()}", end="")
-    deviation("one_curve.one_step", f"d = 120, 24 repeats, n_0 = {n_0}", z, 0, 1)
-    # One case's cells share their draws.
-    assert np.max(np.abs(z)) < 4

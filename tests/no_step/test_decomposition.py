@@ -132,16 +132,3 @@ def test_the_parts_broadcast_and_so_do_averages():
     parts = error_parts(0.6, np.array([[0.3], [0.6]]), [0.1, 1.0, 2.0], 0.37, 0.03, 1.0, 0.5)
     assert all(getattr(parts, name).shape == (2, 3) for name in (*NAMES, "out_of_reach", "test"))
     assert parts.averaged(np.ones((5, 1, 1)), 2).shape == (5, 2, 3)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: error_parts(0.6, 0.75, 0.0, 1, 1, 1, 1), "ridge must be > 0"),
-        (lambda: error_parts(0.6, 0.75, 0.1, 1, 1, -1, 1), "linear_power must be >= 0"),
-        (lambda: error_parts(0.6, 0.75, 0.1, 1, 1, 1, -1), "other_power must be >= 0"),
-    ],
-)
-def test_wrong_input_names_the_argument(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

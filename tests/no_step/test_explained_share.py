@@ -54,15 +54,3 @@ def test_a_linear_activation_explains_a_projection(deviation):
     assert found == pytest.approx(expected, rel=1e-10)
     deviation("floors.explained_share", "projection, linear activation", found, expected)
     assert explained_share(W, direction, activation("identity"), 2) < 1e-25
-
-
-def test_refusals():
-    W, direction = np.eye(3), np.eye(3)[0]
-    with pytest.raises(ValueError, match="weights and direction must be unit vectors"):
-        explained_share(2 * W, direction, NEURON, 1)
-    with pytest.raises(ValueError, match="degree must be an integer from 1 to 20, got 21"):
-        explained_share(W, direction, NEURON, 21)
-    with pytest.raises(ValueError, match="degree must be an integer from 1 to 20, got 0"):
-        explained_share(W, direction, NEURON, 0)
-    with pytest.raises(ValueError, match=r"direction must be a 1-D array of length 3, got shape \(2,\)"):
-        explained_share(W, direction[:2], NEURON, 1)

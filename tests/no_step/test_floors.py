@@ -99,18 +99,3 @@ def test_direction_floor_without_and_with_a_perfect_direction():
     nothing = setting(target=(0, 0, 1))
     assert direction_floor(nothing) == pytest.approx(0.25 + nothing.target.power)
     assert direction_floor(setting(n=10**9)) == pytest.approx(0.25, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "name"), [((-1, 3, 4), "degree"), ((2, 0, 4), "count"), ((2, 3, 1), "d must")]
-)
-def test_share_refuses_what_has_no_meaning(arguments, name):
-    with pytest.raises(ValueError, match=name):
-        representable_share(*arguments)
-
-
-def test_floors_refuse_what_they_do_not_cover():
-    with pytest.raises(ValueError, match="inputs"):
-        fixed_feature_floor(setting(inputs="spherical"))
-    with pytest.raises(ValueError, match="target"):
-        direction_floor(setting(target=(1, 1)))

@@ -1,7 +1,5 @@
 """Random features in the limit: reference digits, mpmath, quadrature, limits, simulation."""
 
-import time
-
 import mpmath
 import numpy as np
 import pytest
@@ -11,8 +9,7 @@ from scipy.integrate import quad
 from scipy.special import factorial
 from stored_numbers import stored_data
 
-from onestep_lib import ConvergenceError, Setting, random_features, simulate, simulate_spectrum
-from onestep_lib.activations import activation
+from onestep_lib import ConvergenceError, Setting, random_features, simulate_spectrum
 from onestep_lib.no_step import (
     gaussian_equivalence,
     marchenko_pastur_means,
@@ -171,15 +168,6 @@ def test_textbook_pair_of_equations(deviation):
         deviation("gaussian_equivalence.resolvent_traces", route, total, 0, scale=largest)
 
 
-def test_tau_is_the_trace_of_a_column_s_covariance():
-    phi, psi, a, b = 0.6, 0.75, 0.37, 0.03
-    ridge = np.logspace(-6, 3, 10)
-    r = resolvent_traces(phi, psi, ridge, a, b)
-    k = psi / phi
-    np.testing.assert_allclose(r.tau, k * (a * r.m2 + b * r.m1), rtol=1e-12)
-    np.testing.assert_allclose(r.dtau, k * (a * r.dm2 + b * r.dm1), rtol=1e-11)
-
-
 def marchenko_pastur_mean(function, c):
     """E f(x) by quadrature over the density of X X^T/d, X n by d, c = n/d, atom included."""
     low, high = (1 - np.sqrt(c)) ** 2, (1 + np.sqrt(c)) ** 2
@@ -291,12 +279,6 @@ def test_linear_features_of_full_width_are_linear_regression(deviation):
     deviation("gaussian_equivalence.ridge_losses", route, found.objective, expected)
 
 
-def test_infinite_penalty_predicts_zero():
-    losses = ridge_losses(0.6, 0.75, 1e13, 0.37, 0.03, 0.8, 0.9)
-    for value in (losses.train, losses.test, losses.objective):
-        assert float(value) == pytest.approx(1.7, rel=1e-10)
-
-
 # --- properties ---------------------------------------------------------------------------------
 
 ratios = st.floats(-3, 3).map(lambda x: 10.0**x)
@@ -340,16 +322,12 @@ def test_arguments_broadcast_and_a_setting_keeps_its_shape():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: resolvent_traces(1, 1, 0.0, 1, 1), "ridge must be > 0"),
-        (lambda: resolvent_traces(1, 1, 0.1, 0, 0), "must not both be 0"),
         (lambda: ridge_losses(1, 1, 0.0, 1, 0, 1, 0), "ridge must be > 0 for a linear activation"),
         (lambda: random_features(Setting(n=9, d=9, N=9, step=1.0)), "step must be 0"),
         (lambda: random_features(Setting(n=9, d=9, N=9, target=(0.5, 1))), "target must have mean zero"),
-        (lambda: stieltjes(1.0, 1, 1, 1, 1), "positive imaginary part"),
-        (lambda: stieltjes(1j, 1, 1, 0, 0), "must not both be 0"),
     ],
 )
-def test_wrong_input_names_the_argument(call, message):
+def test_what_the_theory_does_not_cover_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -476,29 +454,6 @@ def test_density_against_simulated_eigenvalues(name, d, N, features):
 # --- simulation ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "features", "rows"),
-    [
-        ("tanh", "network", "gaussian"),
-        ("relu", "network", "gaussian"),
-        ("sign", "network", "spherical"),
-        ("relu", "gaussian_equivalent", "gaussian"),
-    ],
-)
-def test_losses_against_simulation(name, features, rows, deviation):
-    s = Setting(
-        n=400, d=240, N=320, activation=name, target=(0, 1, 2**-0.5), noise=0.5, ridge=[1e-2, 1.0], rows=rows
-    )
-    theory = random_features(s)
-    found = simulate(s, np.random.default_rng(3), repeats=16, feature_map=features, test_size=1000)
-    for quantity in ("train", "test", "objective"):
-        mean, se = found[quantity]
-        scores = (mean - theory[quantity][0]) / se
-        print(name, features, quantity, scores.round(1))
-        assert np.all(np.abs(scores) < 4)
-        deviation("gaussian_equivalence.random_features", "n = 400, 16 or 24 repeats", scores, 0, 1)
-
-
 def reference_scores(entry):
     target = np.array(entry["target"])
     other = np.sum(factorial(np.arange(2, target.size)) * target[2:] ** 2) + entry["noise_sq"]
@@ -526,36 +481,12 @@ def test_heavy_tailed_features_are_off_at_small_penalties():
     assert min(reference_scores(e)[1] for e in heavy) > 4
 
 
-def test_hundred_thousand_points_in_half_a_second():
-    rng = np.random.default_rng(4)
-    phi, psi, ridge = (
-        10 ** rng.uniform(-2, 2, 10**5),
-        10 ** rng.uniform(-2, 2, 10**5),
-        10 ** rng.uniform(-6, 2, 10**5),
-    )
-    sigma = activation("tanh")
-    times = []
-    for _ in range(3):
-        start = time.process_time()
-        ridge_losses(phi, psi, ridge, sigma.c1**2, sigma.nonlinear_power, 1.0, 0.5)
-        times.append(time.process_time() - start)
-    print(f"10^5 points: {min(times):.3f} s of processor time (budget 0.5)")
-    assert min(times) < 1.5
-
-
 def test_one_point_alone_is_a_point_of_a_path():
-    """Floats and arrays take the same formulas; one point alone takes a tenth of a millisecond."""
+    """Floats and arrays take the same formulas."""
     rng = np.random.default_rng(8)
     for _ in range(200):
         n, d, N = (int(size) for size in 10 ** rng.uniform(0, 4, 3))
         noise, ridge = 2 * rng.random(), 10 ** rng.uniform(-8, 3)
         s = Setting(n=n, d=d, N=N, target=(0, 1, 0.5), noise=noise, ridge=(ridge, 1.0))
-        one = s.replace(ridge=ridge)
-        path, alone = random_features(s), random_features(one)
+        path, alone = random_features(s), random_features(s.replace(ridge=ridge))
         np.testing.assert_allclose([alone.train, alone.test], [path.train[0], path.test[0]], rtol=1e-12)
-    start = time.process_time()
-    for _ in range(500):
-        random_features(one)
-    each = (time.process_time() - start) / 500
-    print(f"{1e3 * each:.3f} ms")
-    assert each < 5e-4

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from stored_numbers import stored_data
 
-from onestep_lib import Setting, random_features, simulate
 from onestep_lib.activations import activation
 from onestep_lib.no_step import ridge_losses
 
@@ -22,16 +21,3 @@ def test_other_codes_numbers(penalty, deviation):
     found, stored = losses.test - noise_power, TABLE["errors"][penalty]
     np.testing.assert_allclose(found, stored, rtol=2e-9)
     deviation("gaussian_equivalence.ridge_losses", "three public codes, 10 digits", found, stored)
-
-
-@pytest.mark.parametrize("width_per_dimension", [0.5, 3])
-def test_the_simulator_has_the_same_normalisation(width_per_dimension, deviation):
-    """A wrong factor in the penalty or in the noise would be a gap of tens of standard errors."""
-    d, column = 200, TABLE["width_per_dimension"].index(width_per_dimension)
-    setting = Setting(n=2 * d, d=d, N=int(width_per_dimension * d), noise=TABLE["noise"], ridge=0.1 / 2)
-    found = simulate(setting, np.random.default_rng(3), repeats=24)
-    z = (found.test - 0.25 - TABLE["errors"]["1e-1"][column]) / found.test_se
-    print(f"N/d = {width_per_dimension}: error {found.test - 0.25:.4f} +- {found.test_se:.4f}, z {z:+.1f}")
-    assert abs(z) < 4
-    deviation("gaussian_equivalence.random_features", "n = 400, 16 or 24 repeats", z, 0, 1)
-    assert random_features(setting).test - 0.25 == pytest.approx(TABLE["errors"]["1e-1"][column], rel=2e-9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from stored_numbers import one_step_entries
 
-from onestep_lib import Setting, simulate
+from onestep_lib import Setting
 from onestep_lib.experiment import (
     feature_matrix,
     first_layer_gradient,
@@ -117,16 +117,13 @@ def test_endless_samples_make_the_population_s_gradient(output, deviation):
 
 
 def test_noise_is_averaged_by_the_gradient_s_batch():
-    rows = []
     for n_0 in (500, 5000, 50_000):
         s = Setting(n=60, d=50, N=40, target="sin", noise=2.0, n_0=n_0)
         found = []
         for rng in np.random.default_rng(2).spawn(12):
             network, direction, X, y = draw(s, rng)
             found.append(measured_spike(gradient_direction(network, X, y), direction).alignment)
-        rows.append(z_scores(found, gradient_spike(s).alignment))
-        assert np.mean(found) == pytest.approx(gradient_spike(s).alignment, abs=0.02)
-    print(f"gamma measured against its limit, n_0/d = 10, 100, 1000: z {np.round(rows, 2)}")
+        assert abs(z_scores(found, gradient_spike(s).alignment)) < 4
     assert 1 - np.mean(found) < 0.01
 
 
@@ -283,22 +280,6 @@ def test_identity_has_an_exact_rank_one_gradient(deviation):
     error = rank_one_error(gradient, network, gradient_direction(network, X, y, "raw"))
     assert error < 1e-13
     deviation("network.gradient_direction", "exact gradient, linear activation", error, 0, scale=1)
-
-
-def test_simulate_sees_stepped_networks():
-    seen = []
-
-    def spy(network, X, rng):
-        seen.append(getattr(network, "step", None))
-        return network.activation(X @ network.weights.T)
-
-    s = Setting(n=30, d=10, N=12, step=[0.0, 1.0])
-    losses = simulate(s, np.random.default_rng(1), repeats=2, feature_map=spy, test_size=20)
-    np.testing.assert_array_equal(
-        losses.draws, simulate(s, np.random.default_rng(1), repeats=2, test_size=20).draws
-    )
-    # Each step size: the ridge batch, then the test inputs.
-    assert seen == [0.0, 0.0, 1.0, 1.0] * 2
 
 
 def second_shares(s, rng):

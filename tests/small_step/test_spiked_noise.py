@@ -92,9 +92,3 @@ def test_the_noise_transposed_swaps_rows_and_columns():
     found, other = one_spike(2.0, 2.5), one_spike(2.0 / 2.5**0.5, 1 / 2.5)
     assert found.outlier == pytest.approx(2.5**0.5 * other.outlier)
     assert (found.left, found.right) == pytest.approx((other.right, other.left))
-
-
-@pytest.mark.parametrize("s", [1.9, -3.0, 1 - 1j, np.nan])
-def test_points_in_the_bulk_are_refused(s):
-    with pytest.raises(ValueError, match="s must"):
-        noise_resolvents(s, 1.0)

@@ -414,20 +414,6 @@ def test_maps_of_one_step_refuse_several(call, features):
         call(s.replace(updates=2), np.random.default_rng(0), feature_map=features)
 
 
-@pytest.mark.parametrize("features", [spike_features(2), infinite_spike_features(1)])
-def test_spikes_refuse_a_raw_network(features):
-    s = Setting(n=20, d=10, N=15, step=1.0, output="raw")
-    with pytest.raises(ValueError, match="output must be 'centred' or 'scaled' .* got 'raw'"):
-        simulate(s, np.random.default_rng(0), repeats=2, feature_map=features)
-
-
-def test_a_map_without_a_mark_takes_every_setting():
-    s = Setting(n=20, d=10, N=15, step=1.0, output="raw", updates=2)
-    simulate(
-        s, np.random.default_rng(0), repeats=2, feature_map=lambda network, X, rng: X @ network.weights.T
-    )
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

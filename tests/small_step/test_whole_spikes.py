@@ -83,8 +83,3 @@ def test_outliers_of_networks(name, deviation):
     deviation("outliers.feature_outliers", f"networks at eta^2/N = 0.34, all powers, {name}", near, 1)
     assert np.all(np.abs(near - 1) < 0.06)
     assert np.abs(far - 1).max() > 0.1
-
-
-def test_a_path_of_steps_is_refused():
-    with pytest.raises(ValueError, match="step must be one number"):
-        whole_spike_matrix(Setting(n=100, d=50, N=75, step=[1.0, 2.0]), 2)

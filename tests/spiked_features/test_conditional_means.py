@@ -228,14 +228,6 @@ def test_two_index_labels(deviation):
     deviation("conditional_means.target_means", "polynomial and two-index labels", found, expected, scale=1)
 
 
-def test_single_index_labels_are_a_case_of_two_index_labels():
-    gamma, rho = 0.6, 0.8
-    both = TwoIndexTarget(lambda k, z: np.tanh(gamma * k + rho * z))
-    one, two = target_means(target("tanh"), KAPPA, gamma), target_means(both, KAPPA)
-    for name in ("h0", "h1", "variance", "H"):
-        np.testing.assert_allclose(getattr(one, name), getattr(two, name), atol=1e-13)
-
-
 def test_the_grid_integrates_and_sees_what_it_cannot(deviation):
     grid = kappa_grid()
     moments = [grid.weights @ grid.nodes**k for k in (0, 2, 4, 8, 16)]
@@ -292,13 +284,6 @@ def test_a_two_index_target_takes_the_nodes_it_needs():
         np.testing.assert_allclose(means.variance, KAPPA**2 * (1 - np.exp(-2 * a**2)) / 2, atol=1e-13)
     with pytest.raises(ConvergenceError, match="g\\(z_1, z_2\\)"):
         target_means(TwoIndexTarget(lambda k, z: np.sin(1e4 * z) + 0 * k), KAPPA)
-
-
-def test_a_two_index_target_checks_its_fields():
-    with pytest.raises(TypeError, match="function"):
-        TwoIndexTarget("tanh")
-    with pytest.raises(ValueError, match="kinks"):
-        TwoIndexTarget(np.multiply, kinks=(np.inf,))
 
 
 def test_a_wave_within_a_wide_bulk_is_refused():

@@ -159,15 +159,6 @@ def test_without_spikes_it_is_random_features(name, gamma, phi, psi, ridge, devi
             deviation("losses.spiked_losses", "ridge_losses without spikes", value, limit)
 
 
-def test_splitting_a_group_changes_nothing():
-    for d in (None, 300):
-        one = SpikedModel(activation("softplus"), [1.0, -0.5], [0.4, 0.6], HE12, 0.7, 0.3)
-        two = SpikedModel(activation("softplus"), [1.0, -0.5, 1.0], [0.1, 0.6, 0.3], HE12, 0.7, 0.3)
-        a, b = (spiked_losses(model, 0.5, 0.7, [0.01, 1.0], d) for model in (one, two))
-        for loss in ("train", "test", "objective"):
-            np.testing.assert_allclose(a[loss][0], b[loss][0], rtol=1e-10)
-
-
 @pytest.mark.parametrize("name", ["tanh", "erf", "sign", "he3"])
 @pytest.mark.parametrize("minus", [0.2, 0.5])
 def test_an_odd_activation_does_not_see_the_sign_of_a_spike(name, minus):
@@ -267,18 +258,6 @@ def kernel_ridge(model, n, d, penalty, rng, tests=1000):
 # Faults, extremes, warm starts.
 
 
-def test_a_curve_is_the_points_it_is_made_of():
-    model = SpikedModel(activation("tanh"), [2.0, -0.5], [0.4, 0.6], target("sign"), 1.0, 0.1)
-    ridges = np.geomspace(1e-7, 10, 23)
-    curve = spiked_losses(model, 0.5, 0.5, ridges)
-    assert curve.test.shape == (23,)
-    for i in (0, 9, 22):
-        point = spiked_losses(model, 0.5, 0.5, ridges[i])
-        assert isinstance(point.test, float)
-        assert curve.test[i] == pytest.approx(point.test, rel=1e-9)
-        assert curve.train[i] == pytest.approx(point.train, rel=1e-9)
-
-
 @st.composite
 def problems(draw, wide):
     names = ["tanh", "erf", "relu", "softplus", "gelu", "sin", "sign", "abs", "he2", "he3", "identity"]
@@ -351,20 +330,6 @@ def test_no_random_problem_fails(count):
     rng = np.random.default_rng(count)
     for _ in range(count):
         check_losses(*random_problem(rng))
-
-
-def test_bad_input_is_named():
-    sigma, labels = activation("tanh"), target("tanh")
-    with pytest.raises(ValueError, match="fractions must sum to 1"):
-        SpikedModel(sigma, [1.0, 2.0], [0.5, 0.6], labels)
-    with pytest.raises(ValueError, match="fractions"):
-        SpikedModel(sigma, [1.0, 2.0], [1.0], labels)
-    with pytest.raises(ValueError, match="alignment"):
-        SpikedModel(sigma, [1.0], [1.0], labels, 1.2)
-    model = SpikedModel(sigma, [1.0], [1.0], labels, 0.5)
-    for bad in ((0.0, 1.0, 1.0), (1.0, -1.0, 1.0), (1.0, 1.0, 0.0), (1.0, 1.0, np.nan)):
-        with pytest.raises(ValueError, match=r"phi|psi|ridge"):
-            spiked_losses(model, *bad)
 
 
 def test_the_solver_gives_up_loudly(monkeypatch):
