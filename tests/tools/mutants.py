@@ -32,7 +32,7 @@ import onestep_lib
 
 ROOT = Path(__file__).resolve().parents[2]
 VARIABLE = "ONESTEP_MUTANT"
-MOST = 3
+MOST = 6
 REASONS = {
     "spike_level": "a whole number",
     "activation": "what it returns is a function, whose numbers are computed when they are asked for",
