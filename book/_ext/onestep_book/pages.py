@@ -10,7 +10,8 @@ from PIL import Image
 from sphinx.application import Sphinx
 
 COLOURS = 256  # a drawing has no more: a third of the bytes
-PICTURE = re.compile(r'<img\b[^>]*\bsrc="([^":]+\.png)"[^>]*>')
+PICTURE = re.compile(r'<img\b[^>]*\bsrc="([^":]+\.(?:png|svg))"[^>]*>')
+SVG = re.compile(rb'<svg\b[^>]*? width="(\d+)" height="(\d+)"')
 # The theme has its icons twice: as fonts, and as a script of 1.5 MB, which every page names.
 EMPTY, UNUSED = "scripts/fontawesome.js", ("**/*.map", "**/*.LICENSE.txt", "vendor/fontawesome/**/*.ttf")
 
@@ -38,15 +39,16 @@ def say_sizes(app: Sphinx, page: str, template: str, context: dict[str, Any], do
         file = origins.get(found[1].rpartition("/")[2])
         if "height=" in found[0] or "width:" in found[0] or file is None:
             return found[0]
-        width, height = png_size(file.read_bytes())
+        width, height = size_of(file.read_bytes())
         return found[0].replace("<img ", f'<img width="{width}" height="{height}" ', 1)
 
     context["body"] = PICTURE.sub(with_size, context.get("body", ""))
 
 
-def png_size(png: bytes) -> tuple[int, int]:
-    """Width and height in the header of a PNG."""
-    return struct.unpack(">II", png[16:24])
+def size_of(picture: bytes) -> tuple[int, int]:
+    """Width and height in the head of an SVG or a PNG."""
+    drawn = SVG.search(picture[:1000])
+    return (int(drawn[1]), int(drawn[2])) if drawn else struct.unpack(">II", picture[16:24])
 
 
 def lighten(app: Sphinx, exception: Exception | None) -> None:
