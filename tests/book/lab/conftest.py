@@ -71,6 +71,10 @@ def binder_environment(browser: Browser, branch: Path, tmp_path_factory) -> Path
 def lab(binder_environment: Path, branch: Path) -> Iterator[Lab]:
     """JupyterLab serving the branch."""
     home = branch
+    # JupyterLab 4.4 keeps cells that nobody has scrolled to out of the page; here all are looked at.
+    chosen = binder_environment / "share/jupyter/lab/settings/overrides.json"
+    chosen.parent.mkdir(parents=True, exist_ok=True)
+    chosen.write_text('{"@jupyterlab/notebook-extension:tracker": {"windowingMode": "defer"}}')
     port, token = free_port(), secrets.token_hex(16)
     command = [binder_environment / "bin" / "jupyter", "lab", "--no-browser", f"--port={port}"]
     command += ["--ip=127.0.0.1", "--allow-root", f"--IdentityProvider.token={token}"]
