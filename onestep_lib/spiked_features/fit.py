@@ -30,12 +30,10 @@ class SpikedSolution:
     Parameters
     ----------
     train, test, objective : float
-    M, S, m, N : ndarray, shape (G,)
+    M, S, T, m, N : ndarray, shape (G,)
         :math:`M_g=\frac1{\sqrt N}\sum_{j\in g}a_j`, S and m the parts of
-        :math:`s_g=\frac1{\sqrt N}\sum_{j\in g}a_jw_j` along v and :math:`\theta_\perp`,
-        :math:`N_g=\frac1N\sum_{j\in g}a_j^2`, for :math:`a=\sqrt N\hat a`.
-    T : ndarray, shape (1, G) or (2, G)
-        The part along the row lengths, and along the initial ones.
+        :math:`s_g=\frac1{\sqrt N}\sum_{j\in g}a_jw_j` along v and :math:`\theta_\perp`, T the one along the
+        row lengths (their own part), :math:`N_g=\frac1N\sum_{j\in g}a_j^2`, for :math:`a=\sqrt N\hat a`.
     Q : ndarray, shape (G, G)
         Overlaps of the :math:`s_g` across v.
     error : ndarray, shape (K,)
@@ -100,7 +98,7 @@ def solve_fit(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> SpikedSo
     if not gap < _ENVELOPE:
         at = {"spikes": features.fractions.size, "ratios": ratios}
         raise ConvergenceError("spiked_features (second moments)", gap, at, ratios.difficulty(features))
-    return SpikedSolution(train, test, objective, M, S, np.array(T), m, Q, N, error, ratios, point, table)
+    return SpikedSolution(train, test, objective, M, S, T[0], m, Q, N, error, ratios, point, table)
 
 
 @dataclass(frozen=True, eq=False)
