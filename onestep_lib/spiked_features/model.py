@@ -166,15 +166,15 @@ class SpikedModel:
     scales : array_like, shape () or (G,)
         Bulk scales :math:`c_g`: the limit of :math:`|w_j|`.
     row_variance : array_like, shape () or (G,)
-        :math:`\nu=\frac d2\mathrm{Var}|w|^2/c^4`: 1 for Gaussian rows, 0 for rows on a sphere; of the part of
-        the lengths that the next two leave unexplained.
+        :math:`\nu=\frac d2\mathrm{Var}|w|^2/c^4`: 1 for Gaussian rows, 0 for rows on a sphere; without what
+        `slope` and `initial` explain.
+    bulk : BulkCovariance, optional
+        Spectral data of the bulk rows; isotropic if omitted.
     slope : array_like, shape () or (G,)
         Of :math:`\ell=|w|^2/c_g^2-1` against the row's component :math:`v\cdot w/c_g`.
     initial : array_like, shape () or (2, G)
         What a length :math:`\ell_0\sim N(0,2/d)` of before the step adds to :math:`\ell` and to
         :math:`v\cdot w/c_g`, as multiples of :math:`\ell_0`.
-    bulk : BulkCovariance, optional
-        Spectral data of the bulk rows; isotropic if omitted.
     """
 
     activation: Activation
@@ -185,9 +185,9 @@ class SpikedModel:
     noise: float = 0.0
     scales: np.ndarray | float = 1.0
     row_variance: np.ndarray | float = 1.0
+    bulk: BulkCovariance | None = None
     slope: np.ndarray | float = 0.0
     initial: np.ndarray | float = 0.0
-    bulk: BulkCovariance | None = None
 
     def __post_init__(self) -> None:
         check_instance("activation", self.activation, Activation)
