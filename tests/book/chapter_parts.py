@@ -22,8 +22,7 @@ TEXTS = {"admonition", "note", "tip", "important", "warning", "seealso", "exerci
          "lemma", "proposition", "definition", "remark", "epigraph", "glossary"}  # fmt: skip
 FOLDED = {"dropdown", "solution"}
 QUESTIONS = {"predict", "selfcheck"}
-HIDDEN = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
-ABSENT = {"remove-input", "remove-cell"}
+HIDDEN = {"hide-input", "hide-cell", "remove-cell"}
 
 
 @dataclass

@@ -7,6 +7,7 @@ that is planted into the first chapter.
 import copy
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +33,7 @@ SECTIONS = [
     "Open question",
     "References",
 ]
+FOLDED_LINES = 15
 FIRST_SCREEN = ""  # the section before the first heading of level 2
 SHORT, WHOLE, QUESTIONS_ASKED = 10, 60, 10  # minutes of the two speeds; questions that a reader is asked
 EXERCISE = re.compile(r"\*(Check|Derive|Extend) · (\d+) minutes(, [^·*]+)? · builds on [^*]+\.?\*")
@@ -68,12 +70,12 @@ def sections_stand_in_order(notebook: dict) -> list[str]:
 
 
 def first_screen_is_plain(notebook: dict) -> list[str]:
-    """The question, one figure, the answer; no code, no bar of a hidden cell, no table, no box."""
+    """The question, one figure, the answer; no open code, no table, no box."""
     first = [part for part in parts(notebook) if part.section == FIRST_SCREEN]
     faults = [
-        f"move below `## {SECTIONS[0]}` or tag remove-input: {part.kind} {part.name} {part.text[:40]}"
+        f"move below `## {SECTIONS[0]}` or tag hide-input: {part.kind} {part.name} {part.text[:40]}"
         for part in first
-        if (part.kind == "code" and not part.tags & {"remove-input", "remove-cell"})
+        if part.visible_code
         or part.kind in ("table", "equation")
         or (part.kind == "directive" and part.name not in QUESTIONS)
     ]
@@ -136,8 +138,8 @@ def checks_print_one_line(notebook: dict) -> list[str]:
     cells = [p for p in parts(notebook) if p.kind == "code"]
     faults = [] if any("gap_summary(" in p.text for p in cells) else ["no check with plotting.gap_summary"]
     for part in cells:
-        if "gap_table(" in part.text and not {"hide-output", "remove-input"} <= part.tags:
-            faults.append(f"a table stands behind a click, hide-output, remove-input: {part.text[:60]!r}")
+        if "gap_table(" in part.text and not {"hide-output", "hide-input"} <= part.tags:
+            faults.append(f"a table stands behind a click, hide-output, hide-input: {part.text[:60]!r}")
         lines = "".join("".join(output.get("text", "")) for output in part.cell.get("outputs", []))
         if len(lines.splitlines()) > part.text.count("gap_summary(") > 0:
             faults.append(f"a check prints one line: {part.text[:60]!r}")
@@ -160,7 +162,34 @@ def summary_lists_functions(notebook: dict) -> list[str]:
     return [] if listed else ["the summary ends in a table of formulas and functions"]
 
 
+def a_reader_can_run_all(notebook: dict) -> list[str]:
+    """What is absent only asserts; no other cell uses a name that only it defines, or folds over 15 lines."""
+    cells = [p for p in parts(notebook) if p.kind == "code"]
+    faults = [
+        f"a cell is shown, folded (hide-input) or asserts (remove-cell, asserts): {part.text[:60]!r}"
+        for part in cells
+        if "remove-input" in part.tags or ("remove-cell" in part.tags) != ("asserts" in part.tags)
+    ]
+    own = [part.text for part in cells if "remove-cell" not in part.tags]
+    for text in own:
+        if len(lines := [line for line in text.splitlines() if line.strip()]) > FOLDED_LINES:
+            faults.append(f"a folded cell of {len(lines)} lines, at most {FOLDED_LINES}: {lines[0]!r}")
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "check",
+        "--isolated",
+        "--select=F821",
+        "--output-format=concise",
+        "-",
+    ]
+    found = subprocess.run(command, input="\n".join(own), capture_output=True, text=True, check=False).stdout
+    return faults + sorted(set(re.findall(r"Undefined name `\w+`", found)))
+
+
 RULES: list[Rule] = [
+    a_reader_can_run_all,
     metadata_is_complete,
     sections_stand_in_order,
     first_screen_is_plain,
@@ -221,6 +250,9 @@ WORDS = " ".join(["word"] * 301)
 DEFECTS: list[tuple[Rule, str, Callable[[dict], None]]] = [
     (metadata_is_complete, "minutes", lambda notebook: own(notebook).pop("minutes")),
     (metadata_is_complete, "10 questions", lambda notebook: own(notebook).update(questions=["Why?"])),
+    (a_reader_can_run_all, "shown, folded", insert("x = 1", "code", tags=["remove-input"])),
+    (a_reader_can_run_all, "16 lines", insert("x = 1\n" * 16, "code", tags=["hide-input"])),
+    (a_reader_can_run_all, "`only_there`", insert("print(only_there)", "code", tags=["hide-input"])),
     (sections_stand_in_order, "Outlook", edit("^## Open question", "## Outlook")),
     (first_screen_is_plain, "code", insert("import numpy", "code")),
     (first_screen_is_plain, "note", insert(":::{note}\nLong.\n:::")),

@@ -6,18 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from book._tools import address, refresh
+from book._tools import refresh
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]-*.ipynb"))
 LARGEST = 300_000  # bytes of a notebook: text only
-FIRST_CELL = f"""\
-# In Google Colab, install the book's library first; everywhere else it is already there.
-import sys
-
-if "google.colab" in sys.modules:
-    %pip install -q git+{address.configured()}"""
-
 pytestmark = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 
@@ -32,12 +25,6 @@ def source(cell: dict) -> str:
 
 def tags(cell: dict) -> list[str]:
     return cell["metadata"].get("tags", [])
-
-
-def test_the_first_code_cell_installs_the_library_in_colab(path):
-    first = cells(path, "code")[0]
-    assert source(first) == FIRST_CELL
-    assert "remove-input" in tags(first)
 
 
 def test_only_compared_text_is_stored(path):

@@ -135,7 +135,7 @@ def test_numbers_of_equations_and_figures_are_those_of_the_page(stem):
     solutions = re.compile(r'<div class="[^"]*\bsolution\b.*?(?=<section id="open-question"|\Z)', re.DOTALL)
     told = text_of(made(stem))
     equations = re.findall(r'<span class="eqno">\(([\d.]+)\)', solutions.sub("", text))
-    assert re.findall(r"\\tag\{([\d.]+)\}", told) == equations
+    assert re.findall(r"\\text\{\(([\d.]+)\)\}", told) == equations
     figures = re.findall(r'<span class="caption-number">Fig\. ([\d.]+)', text)
     assert re.findall(r"^\*\*Fig\. ([\d.]+)\*\*", told, re.MULTILINE) == figures
     assert equations
@@ -152,25 +152,22 @@ def test_nothing_is_left_of_the_markup(stem):
 
 
 @each_chapter
-def test_solutions_stand_apart(stem):
-    cells = source(stem).cells
-    inside = notebooks.cells_in_solutions(source(stem))
-    chapter, solutions = made(stem), made(f"{stem}-solutions")
-    assert inside
-    told = text_of(chapter)
-    assert "olution to" not in told
-    code = {cell.source for cell in chapter.cells if cell.cell_type == "code"}
-    solved = [cell for cell in solutions.cells if cell.cell_type == "code"]
-    for k, cell in enumerate(cells):
-        if (
-            cell.cell_type == "code"
-            and cell.source.strip()
-            and "asserts" not in cell.metadata.get("tags", [])
-        ):
-            assert (cell.source in code) == (k not in inside)
-            assert cell.source in {made_cell.source for made_cell in solved}
+def test_readers_have_all_cells_but_asserts_and_solutions_stand_apart(stem):
+    chapter, solutions = code(made(stem)), code(made(f"{stem}-solutions"))
+    cells = [c for c in source(stem).cells if c.cell_type == "code" and c.source.strip()]
+    asserts = {c.source for c in cells if "asserts" in c.metadata.get("tags", [])}
+    own = {c.source for c in cells} - asserts
+    assert own <= solutions
+    assert chapter < solutions
+    assert own - chapter
+    assert not asserts & solutions
+    assert "olution to" not in text_of(made(stem))
     labels = len(re.findall(r"\{solution(?:-start)?\} ", text_of(source(stem))))
-    assert len(re.findall(r"^## Solution to ", text_of(solutions), re.MULTILINE)) == labels
+    assert len(re.findall(r"^## Solution to ", text_of(made(f"{stem}-solutions")), re.MULTILINE)) == labels
+
+
+def code(notebook: nbformat.NotebookNode) -> set[str]:
+    return {cell.source for cell in notebook.cells if cell.cell_type == "code"}
 
 
 @each_chapter
@@ -190,18 +187,6 @@ def test_hidden_code_is_folded(stem):
 def test_solutions_run_below_the_chapters_code(stem, tmp_path):
     resources = {"metadata": {"path": tmp_path}}
     NotebookClient(made(f"{stem}-solutions"), timeout=600, resources=resources).execute()
-
-
-def test_what_asserts_define_is_kept_where_it_is_used():
-    cells = [
-        new_code_cell("a = 1\nassert a", metadata={"tags": ["remove-cell", "asserts"]}),
-        new_code_cell("b = 2\nassert b", metadata={"tags": ["remove-cell", "asserts"]}),
-        new_code_cell("%magic\nprint(a)"),
-    ]
-    chapter = object.__new__(notebooks.Chapter)
-    chapter.source = new_notebook(cells=cells)
-    assert chapter.needless == {1}
-    assert notebooks.names("%magic\nx = y") == ({"x"}, {"y"})
 
 
 TEXT = """\
@@ -310,7 +295,7 @@ def test_markup_becomes_plain_markdown(small):
         "It costs \\$5, *really*, by [Oth20]: see Fig. 1.1, the list.",
         "<details><summary>Closed</summary>\n\nFolded *words*.\n\n</details>",
         "| a | b |\n| --- | --- |\n| $\\lvert x\\rvert$ | `c` |",
-        "$$\na=b\n\\tag{1.1}\n$$",
+        "$$\na=b\n\\qquad\\text{(1.1)}\n$$",
         "1. one\n2. two, elsewhere, [outside](https://example.org)",
         "**Fig. 1.1** A *line*, (1.1).",
         "### Exercise 1.1\n\n*Check.* Why (1.1)?\n\n<details><summary>Hint</summary>\n\nLook.\n\n</details>",
@@ -319,7 +304,8 @@ def test_markup_becomes_plain_markdown(small):
     assert "Because" not in text
     assert cells.index(PLOT) + 1 == next(k for k, cell in enumerate(cells) if cell.startswith("**Fig. 1.1**"))
     code = {"".join(c["source"]): c["metadata"] for c in notebook["cells"] if c["cell_type"] == "code"}
-    assert code == {
+    assert "google.colab" in next(iter(code))
+    assert {cell: said for cell, said in code.items() if "google.colab" not in cell} == {
         PLOT: {"cellView": "form", "tags": ["hide-input"], "jupyter": {"source_hidden": True}},
         "print(x)": {"jupyter": {"outputs_hidden": True}},
     }
@@ -328,15 +314,17 @@ def test_markup_becomes_plain_markdown(small):
 def test_the_solutions_hold_the_chapters_code_folded(small):
     notebook = json.loads((small / "01-a-solutions.ipynb").read_text("utf-8"))
     cells = notebook["cells"]
-    assert ["".join(cell["source"]) for cell in cells] == [
-        "# 1. Small: solutions\n\nThe folded cells run the chapter's code.",
+    title, install, *rest = ["".join(cell["source"]) for cell in cells]
+    assert title == "# 1. Small: solutions\n\nThe folded cells run the chapter's code."
+    assert install.startswith(f"{notebooks.COLAB}%pip install -q git+https://github.com/")
+    assert rest == [
         PLOT,
         "print(x)",
         "## Solution to Exercise 1.1\n\nBecause.",
         "print(x + 1)",
     ]
     assert all(
-        cells[k]["metadata"]["jupyter"] == {"source_hidden": True, "outputs_hidden": True} for k in (1, 2)
+        cells[k]["metadata"]["jupyter"] == {"source_hidden": True, "outputs_hidden": True} for k in (2, 3)
     )
 
 

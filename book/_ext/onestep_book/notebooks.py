@@ -11,12 +11,10 @@ code cells of its source: numbers as on the page, captions as text under the fig
 take the place of the sources that its download buttons lead to.
 """
 
-import ast
 import json
 import re
 import shutil
 from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path
 
 import nbformat
@@ -25,15 +23,26 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
+from .repository import is_placeholder
+
 FOLDER = "notebooks"  # of what is built
-CHAPTER = re.compile(r"book/(intro|(?:\d\d|appendix|activity)-[\w-]+)")
+CHAPTER = re.compile(r"book/([\w-]+)")
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-FOLDED = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
+FOLDED = {"hide-input", "hide-cell"}
+KEPT = {"hide-input", "nbval-check-output"}
 OUTPUT_FOLDED = {"hide-output", "hide-cell"}
-GATE = re.compile(r"\{solution-(start|end)\}")
+COLAB = """\
+# In Google Colab, install the book's library first; everywhere else it is already there.
+import sys
+
+if "google.colab" in sys.modules:
+    """
+UNKNOWN = (
+    'print("This copy of the book has no address yet: make address URL=https://github.com/<owner>/<name>")'
+)
 POINT = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="  # a PNG
 )
@@ -97,7 +106,9 @@ class Chapter:
         for piece in markdown.pieces(doctree):
             (self.solved if markdown.in_solution else self.told).append(piece)
         self.title = next((x for x in self.told if isinstance(x, str) and x.startswith("# ")), "# Chapter")
-        self.in_solution = cells_in_solutions(source)
+        address = markdown.env.config.html_theme_options.get("repository_url", "")
+        command = UNKNOWN if is_placeholder(address) else f"%pip install -q git+{address}"
+        self.install = new_code_cell(COLAB + command, metadata={"tags": ["hide-input"]})
 
     def chapter(self, stem: str) -> nbformat.NotebookNode:
         """The student's version."""
@@ -105,43 +116,27 @@ class Chapter:
         told = list(self.told)
         if self.solved and "## Exercises" in told:
             told.insert(told.index("## Exercises") + 1, hint)
-        own = [
-            k for k, cell in enumerate(self.source.cells) if self.is_code(cell) and k not in self.in_solution
-        ]
-        return notebook(self.cells(told, own))
+        cells = self.cells(told)
+        if any(cell.cell_type == "code" for cell in cells):
+            cells.insert(1, code_cell(self.install))
+        return notebook(cells)
 
     def solutions(self) -> nbformat.NotebookNode:
         """The solutions, below the chapter's code, on which they build."""
         cells = [new_markdown_cell(f"{self.title}: solutions\n\nThe folded cells run the chapter's code.")]
-        for k, cell in enumerate(self.source.cells):
-            if self.is_code(cell) and k not in self.in_solution and k not in self.needless:
-                cells.append(code_cell(cell, {"source_hidden": True, "outputs_hidden": True}))
+        cells.append(code_cell(self.install))
+        for piece in self.told:
+            if isinstance(piece, int):
+                cells.append(
+                    code_cell(self.source.cells[piece], {"source_hidden": True, "outputs_hidden": True})
+                )
                 cells[-1].outputs, cells[-1].execution_count = [], None
-        own = [k for k in sorted(self.in_solution) if self.is_code(self.source.cells[k])]
-        return notebook([*cells, *self.cells(self.solved, own)])
+        return notebook([*cells, *self.cells(self.solved)])
 
-    @staticmethod
-    def is_code(cell: nbformat.NotebookNode) -> bool:
-        return cell.cell_type == "code" and bool(cell.source.strip())
-
-    @cached_property
-    def needless(self) -> set[int]:
-        """Cells that only assert what the text says, and define nothing that a later cell uses."""
-        found: set[int] = set()
-        used_later: set[str] = set()
-        for k, cell in reversed(list(enumerate(self.source.cells))):
-            if self.is_code(cell):
-                bound, used = names(cell.source)
-                if "asserts" in cell.metadata.get("tags", []) and not bound & used_later:
-                    found.add(k)
-                used_later |= used
-        return found
-
-    def cells(self, pieces: list[str | int], own: list[int]) -> list[nbformat.NotebookNode]:
-        """Cells from pieces, with the cells that the page leaves out put where they were."""
+    def cells(self, pieces: list[str | int]) -> list[nbformat.NotebookNode]:
+        """Cells from pieces."""
         cells: list[nbformat.NotebookNode] = []
         text: list[str] = []
-        waiting = [k for k in own if k not in self.needless]
 
         def close() -> None:
             if text:
@@ -150,41 +145,16 @@ class Chapter:
                 cells.append(new_markdown_cell("\n\n".join(text), metadata=slide))
                 text.clear()
 
-        def put(until: int) -> None:
-            while waiting and waiting[0] <= until:
-                cells.append(code_cell(self.source.cells[waiting.pop(0)]))
-
         for piece in pieces:
             if isinstance(piece, int):
                 close()
-                put(piece)
+                cells.append(code_cell(self.source.cells[piece]))
             else:
                 if re.match(r"#+ ", piece):
                     close()
                 text.append(piece)
         close()
-        put(len(self.source.cells))
         return cells
-
-
-def names(code: str) -> tuple[set[str], set[str]]:
-    """Names that a cell binds, and names that it uses."""
-    tree = ast.parse(re.sub(r"^(\s*)[%!].*$", r"\1pass", code, flags=re.MULTILINE))
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    bound = {node.id for node in found if isinstance(node.ctx, ast.Store)}
-    return bound, {node.id for node in found if isinstance(node.ctx, ast.Load)}
-
-
-def cells_in_solutions(source: nbformat.NotebookNode) -> set[int]:
-    """Numbers of the cells that stand between the gates of a solution."""
-    found, inside = set(), False
-    for k, cell in enumerate(source.cells):
-        if cell.cell_type == "code":
-            if inside:
-                found.add(k)
-        elif gates := GATE.findall(cell.source):
-            inside = gates[-1] == "start"
-    return found
 
 
 def code_cell(cell: nbformat.NotebookNode, folded: dict[str, bool] | None = None) -> nbformat.NotebookNode:
@@ -197,7 +167,9 @@ def code_cell(cell: nbformat.NotebookNode, folded: dict[str, bool] | None = None
         jupyter["outputs_hidden"] = True
     metadata = {"jupyter": jupyter} if jupyter else {}
     if jupyter.get("source_hidden"):
-        metadata |= {"cellView": "form", "tags": ["hide-input"]}
+        metadata["cellView"] = "form"
+    if kept := sorted(tags & KEPT):
+        metadata["tags"] = kept
     made = new_code_cell(cell.source, metadata=metadata)
     made.outputs, made.execution_count = cell.outputs, cell.execution_count
     return made
@@ -258,11 +230,14 @@ class Markdown:
         self.depth -= 1
 
     def block_paragraph(self, node: nodes.paragraph) -> Iterator[str]:
-        yield from filter(None, [self.inline_all(node).strip()])
+        text = self.inline_all(node).strip()
+        answer = text.removeprefix("**The answer.**")
+        yield from filter(None, [text if answer == text else folded("The answer", answer.strip())])
 
     def block_math_block(self, node: nodes.math_block) -> Iterator[str]:
         number = self.numbers.get("displaymath", {}).get(node["ids"][0]) if node["ids"] else None
-        tag = f"\n\\tag{{{'.'.join(map(str, number))}}}" if number else ""
+        # Words, and no \\tag: JupyterLab would give the equation a second number.
+        tag = f"\n\\qquad\\text{{({'.'.join(map(str, number))})}}" if number else ""
         yield f"$$\n{node.astext().strip()}{tag}\n$$"
 
     def block_container(self, node: nodes.container) -> Iterator[str | int]:
@@ -376,9 +351,9 @@ class Markdown:
         target = node.get("refuri", "")
         if re.match(r"https?:", target):
             return target
-        stem = re.match(r"((?:\d\d|appendix|activity)-[\w-]+)\.html", target)
-        source = stem and self.env.doc2path(f"book/{stem[1]}")
-        return f"{stem[1]}.ipynb" if stem and source.endswith(".ipynb") else ""
+        stem = re.match(r"([\w-]+)\.html", target)
+        source = self.env.doc2path(f"book/{stem[1]}") if stem else ""
+        return f"{stem[1]}.ipynb" if source.endswith(".ipynb") else ""
 
 
 # Parts of the page that say nothing of their own.

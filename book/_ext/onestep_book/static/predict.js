@@ -1,6 +1,10 @@
-// Questions of the page: choosing an answer shows whether it is right and why.
-// Without this script all reasons stand in a closed <details>.
+// Questions of the page: choosing an answer shows whether it is right and why. What stands between the first
+// question and the first section answers it, and is hidden until the reader has chosen, asks, or follows a link
+// into it. Without this script all reasons stand in a closed <details>, and the answer is there.
 (() => {
+  const first = document.querySelector("section:has(> h1) > .os-predict");
+  const open = () => document.documentElement.classList.add("os-answered");
+
   const element = (tag, name, text = "") => {
     const made = document.createElement(tag);
     made.className = name;
@@ -10,6 +14,7 @@
 
   // The reasons stand in a live region: what appears there is read aloud.
   const show = (question, chosen, words = "") => {
+    if (chosen && question === first) open();
     question.querySelector(".os-prompt").textContent = words;
     for (const reason of question.querySelectorAll(".os-reason")) reason.classList.toggle("os-chosen", reason === chosen);
   };
@@ -60,5 +65,20 @@
     folded.remove();
     reply.append(element("p", "os-prompt", asksForNumber ? "Decide first, then read on." : "Choose one: the reason appears here."), ...reasons);
     (asksForNumber ? ask : choose)(question, reasons);
+  }
+
+  if (first) {
+    const button = element("button", "os-reveal", "Show the answer");
+    button.type = "button";
+    button.addEventListener("click", open);
+    first.querySelector(".os-prompt").after(button);
+    const follow = () => {
+      const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      if (!target || target.checkVisibility()) return;
+      open();
+      target.scrollIntoView();
+    };
+    addEventListener("hashchange", follow);
+    follow();
   }
 })();
