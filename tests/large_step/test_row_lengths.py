@@ -112,7 +112,7 @@ def test_networks_have_the_rows_along_v(rows, deviation):
     spread = model.bulk.scales[0] @ model.bulk.vv
     expected = scale**2 * np.array([spread + 2 * further**2, scale * (slope * spread + 2 * longer * further)])
     mean, error = mean_and_error(np.array(found))
-    deviation("stepped_model", "rows of networks along v, d = 300", mean, expected, error)
+    deviation("stepped_model.stepped_model", "rows of networks along v, d = 300", mean, expected, error)
     assert np.all(np.abs(mean - expected) < 3.5 * error), (mean, error, expected)
     # Without the terms the first of Gaussian rows, and the second of all, would be seen to be off.
     assert abs(mean[1]) > 20 * error[1]
