@@ -136,6 +136,14 @@ ROWS = {
     "one constant readout": Row(
         stepped(500, 0.5, 0.6, (0.5, 2), target=HE13, ridge=0.1, readout=[1.0])
     ),
+    "lengths that know the component along v": Row(
+        stepped(1600, 0.125, 0.25, (4,), target=(0, 1), ridge=0.05, readout="signs", rows="spherical"),
+        repeats=40,
+    ),
+    "Gaussian rows along v": Row(
+        stepped(1600, 0.125, 0.25, (4,), target=(0, 1), ridge=0.05, readout="signs"),
+        repeats=40,
+    ),
     "scaled output": Row(
         stepped(600, 0.4, 0.8, (0.5, 2), target="sin", ridge=0.1, output="scaled")
     ),

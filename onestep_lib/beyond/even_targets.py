@@ -20,9 +20,10 @@ size at which one step is known to learn degree two.
 :math:`\beta_*` itself and are Gaussian over the neurons, :math:`u_j\sim N(0,X_j/d)`
 (:mod:`onestep_lib.spiked_features.losses` with :math:`\gamma=1`; Gauss-Hermite values of u), in isotropic
 rows of length :math:`\sqrt{L_j}`. This keeps what is of order X/d and drops the rest of the order 1/d. It is
-*not* a derivation: the noise spike is counted among the bulk, whose shape is dropped. Observed for relu,
-n = 16 d to 27 d, N = n/4 and d = 60 to 240: within 10 % of the networks up to steps of
-8 sqrt(N); beyond, the noise spike costs the networks up to 20 % more.
+*not* a derivation: the noise spike is counted among the bulk, whose shape is dropped. Observed for relu
+and bounded labels, n = 16 d to 27 d, N = n/4 and d = 60 to 240: within 10 % of the networks up to steps of
+8 sqrt(N); beyond, the noise spike costs the networks up to 20 % more. (Labels without a bound, such as
+:math:`He_2`, gain less than it says.)
 
 **How large must n be?** :math:`He_2` of :math:`\beta_*\cdot x` is a function of the features' kernel with an
 eigenvalue of order :math:`(X/(dL))^2\sim(n/d^2)^2`. Ridge regression learns it once n times that is of

@@ -180,7 +180,7 @@ def _batch_covariance(setting: Setting) -> np.ndarray:
     zeta, weights = gaussian_quadrature(target.kinks)
     clean = target(zeta)
     own = weights @ (clean * zeta) ** 2 + power - labels.linear**2
-    mixed = weights @ (clean**3 * zeta) + 3 * power * labels.linear - labels.linear * labels.square
+    mixed = labels.cube_linear - labels.linear * labels.square
     covariance = np.zeros((3, 3))
     covariance[:2, :2] = np.array([[own, mixed], [mixed, labels.fourth - labels.square**2]])
     covariance[:2, :2] /= setting.step_samples

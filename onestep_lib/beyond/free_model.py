@@ -105,9 +105,10 @@ def simulate_model(
     check_instance("model", model, SpikedModel)
     if model.bulk is not None:
         raise ValueError(f"model must have isotropic rows to be drawn (bulk=None), got {shown(model.bulk)}")
-    if not np.isin(model.row_variance, (0.0, 1.0)).all():
+    if not np.isin(model.row_variance, (0.0, 1.0)).all() or np.any(model.slope) or np.any(model.initial):
         raise ValueError(
-            f"model must have a row_variance of 0 or 1 to be drawn, got {shown(model.row_variance)}"
+            "model must have a row_variance of 0 or 1, and slope and initial of 0, to be drawn, "
+            f"got {shown(model.row_variance)}, {shown(model.slope)} and {shown(model.initial)}"
         )
     n, d, N = check_count("n", n), check_count("d", d, 2), check_count("N", N)
     ridges = check_path("ridge", ridge)

@@ -108,7 +108,8 @@ class _Scalars:
 
 def _scalars(model: SpikedModel, phi: float, psi: float, ridge: float) -> _Scalars:
     check_instance("model", model, SpikedModel)
-    if model.spikes.size != 1 or model.bulk is not None or np.any(np.asarray(model.row_variance) != 0):
+    lengths = np.stack([model.row_variance, model.slope, *np.asarray(model.initial)])
+    if model.spikes.size != 1 or model.bulk is not None or np.any(lengths):
         raise ValueError(
             "model must have one spike, an isotropic bulk and rows of one length (row_variance=0), "
             f"got {model.spikes.size} spikes, row_variance {model.row_variance} and "

@@ -159,9 +159,12 @@ def replica_variables(solution: SpikedSolution, phi: float, psi: float) -> np.nd
 def _numbers(table: SpikedTable, *values: float) -> tuple[float, ...]:
     """phi, psi and the penalty as floats, for a table that the function covers."""
     check_instance("table", table, SpikedTable)
-    shape = table.features.bulk.scales.shape
-    if shape != (1, 1):
-        raise ValueError(f"table must have one group and isotropic rows, got (groups, bins) = {shape}")
+    shape = len(table.columns), *table.features.bulk.scales.shape
+    if shape != (3, 1, 1):
+        raise ValueError(
+            "table must have one group, isotropic rows and a spike that does not know the rows' initial "
+            f"lengths, got (columns, groups, bins) = {shape}"
+        )
     names = ("phi", "psi", "ridge")
     return tuple(check_number(name, x, check_positive) for name, x in zip(names, values, strict=True))
 

@@ -246,10 +246,11 @@ class Problem:
         c, Lambda, D = self._fixed_point(source, factor)
         mass = a * weights * (D + source)
         J = np.linalg.inv(np.eye(G) + c[:, None] * Lambda)
-        penalty = np.diag(np.concatenate([1 / (self.d * c), 1 / c, 1 / c]))
-        x = least_squares(self.table, mass, penalty, np.zeros(3 * G))
+        parts = len(self.table.columns) // G - 1
+        penalty = np.diag(np.concatenate([1 / (self.d * c), np.tile(1 / c, parts)]))
+        x = least_squares(self.table, mass, penalty, np.zeros(len(penalty)))
         force = means.mu1 @ (mass * labels.h1)
-        M, ST = x[:G], x[G:].reshape(2, G)
+        M, ST = x[:G], x[G:].reshape(parts, G)
         return Fit(c, Lambda, D, J, x @ self.table.columns, M, ST, J @ (c * force), J.T @ force)
 
     def pair(self, one: Fit, two: Fit) -> Pair:

@@ -31,9 +31,6 @@ with the batch matrices :math:`\hat H` and H of :mod:`onestep_lib.large_step.bat
 :mod:`onestep_lib.large_step.batch_squared` has it in closed form. For :math:`c_2\ne0` only the diagonal of H
 in the basis of :math:`\hat H` is kept (within 1 % of the test loss at :math:`\eta=n^{0.62}` for relu).
 
-For Gaussian rows the variance along v is incomplete: the mean slope of a row depends on its length, which
-adds :math:`18c_3^2(\tilde\eta z)^2B\,vv^\top/d` and more of higher orders (of order 1/d in the losses).
-
 A Gaussian readout is a vocabulary up to a quadrature in z. The mean part of the fit is kernel ridge with the
 kernel :math:`\mathbb E_z[\mu_0(u\kappa)\mu_0(u\kappa')c(z)]` and ridge 1/d, so that the nodes must resolve
 :math:`\mu_0(u_1z\kappa)` in z: `readout_nodes` does, Gauss-Hermite does not.
@@ -71,6 +68,22 @@ order :math:`\delta(S^2/|w|^2)=2\bar S\,\delta S-\bar S^2\,\delta|w|^2` with
 :math:`\bar S=\mathbb Ey\,\mathbb E[\zeta\sigma']`, which makes
 
 .. math:: \bar q=\big(1,\ 2\bar S,\ \bar S^2+\phi\,\mathrm{Var}(\sigma')\,\mathbb Ey^2\big).
+
+**Lengths and the rows along v.** Over rows on a sphere
+
+.. math:: d\,\mathrm{Cov}(|b|^2,b\cdot v)=12\delta\,c_3\sqrt B
+          +\delta^3\phi^2\,\mathbb E[f^3]\,\frac{b_1\mathbb E[y^3\zeta_*]+\phi\,\mathbb Ey^4}{\sqrt B} .
+
+The first term is the part :math:`6c_3\,w\cdot\hat g` of S that is linear in w
+(:math:`\mathbb E[\zeta^2f]=6c_3`); the second is what each sample adds both to D and to :math:`g\cdot v`,
+:math:`\phi y^2f^2/n` and :math:`y f\,x\cdot v/n`, with :math:`\phi y/\sqrt B` in :math:`x\cdot v`. Gaussian
+rows have in addition the mean slope :math:`c_1+3c_3(|w|^2-1)`: a longer initial row has another spike, which
+adds :math:`18c_3^2\delta^2B\,vv^\top/d` to the covariance of the rows and correlates it with their length.
+What is left of a length is taken as independent of the row.
+
+These are all terms of order one for an odd activation, less a constant, and for :math:`\sigma(x)-c_1x` even
+(all 0). Of any other one, a label with a mean or with :math:`\mathbb E[y^2x]\ne0` has terms of order
+:math:`\delta^2` besides, which are left out.
 
 Gaussian rows of the same covariance would give up to nine times too much for relu at eta ~ sqrt(N): w.g
 is a quadratic form in w that largely cancels the tilt by :math:`\hat H`.
@@ -120,10 +133,16 @@ class RowLengths:
     mean : ndarray, shape (3,)
     covariance : ndarray, shape (3, 3)
         (d/2) Cov(q) over rows at a fixed batch.
+    along : ndarray, shape (4,)
+        :math:`d\,\mathrm{Cov}(|b|^2,b\cdot v)` over rows on a sphere, by powers of :math:`\delta`.
+    lean : float
+        The share of :math:`\delta(|w|^2-1)` in :math:`b\cdot v`: :math:`3c_3\sqrt B` for Gaussian rows.
     """
 
     mean: np.ndarray
     covariance: np.ndarray
+    along: np.ndarray
+    lean: float
 
     def nu(self, shift: ArrayLike) -> np.ndarray:
         r"""Return :math:`\nu=\frac d2\mathrm{Var}|b|^2/(\mathbb E|b|^2)^2` at each shift, of any shape."""
@@ -131,6 +150,16 @@ class RowLengths:
         powers = np.stack([np.ones_like(shift), shift, shift**2], axis=-1)
         variance = np.sum((powers @ self.covariance) * powers, axis=-1)
         return np.maximum(variance, 0.0) / (powers @ self.mean) ** 2
+
+    def parts(self, shift: np.ndarray, spread: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the fields of a `SpikedModel` on lengths; d times the variance of b.v is c^2 `spread`."""
+        powers = np.power.outer(shift, np.arange(4))
+        square = powers[:, :3] @ self.mean
+        slope = powers @ self.along / (square**1.5 * spread)
+        initial = powers[:, :3] @ self.covariance[0] / square, shift * self.lean / np.sqrt(square)
+        # More than the whole is explained where `spread` is not that of the rows (an isotropic bulk).
+        rest = np.maximum(self.nu(shift) - initial[0] ** 2 - slope**2 * spread / 2, 0.0)
+        return {"row_variance": rest, "slope": slope, "initial": np.stack(initial)}
 
 
 def expected_lengths(setting: Setting) -> RowLengths:
@@ -169,15 +198,16 @@ def _lengths(sigma: Activation, target: Target, noise: float, phi: float, gaussi
     rest = slope - weights @ slope
     labels = label_moments(target, noise)
     power = np.array([1.0, labels.mean, labels.square, labels.cube, labels.fourth])
-    along = np.array([labels.linear, labels.square_linear])
+    seen = np.array([labels.linear, labels.square_linear])
     # The two averages over the samples, S and D, are products of a power of y and one of these.
     parts = np.stack([zeta * rest, phi * rest**2])
     means = parts @ weights
     centred = parts - means[:, None]
-    own = phi * power[[[2, 3], [3, 4]]] * ((centred * weights) @ centred.T)
-    shared = along * (parts @ (weights * zeta))
+    apart = phi * power[[[2, 3], [3, 4]]] * ((centred * weights) @ centred.T)
+    linear = parts @ (weights * zeta)
+    shared = seen * linear
     variances = np.zeros((3, 3))
-    variances[1:, 1:] = own + np.outer(shared, shared)
+    variances[1:, 1:] = apart + np.outer(shared, shared)
     if gaussian:
         length = np.append(2.0, power[1:3] * (parts @ (weights * (zeta**2 - 1))))
         variances += np.outer(length, length) / 2
@@ -185,7 +215,11 @@ def _lengths(sigma: Activation, target: Target, noise: float, phi: float, gaussi
     response = np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [-(tilt**2), 2 * tilt, 1.0]])
     covariance = response @ variances @ response.T / 2
     covariance[2, 2] += spread**2
-    return read_only(RowLengths(np.array([1.0, 2 * tilt, tilt**2 + spread]), covariance))
+    root = np.sqrt(labels.direction_power(phi))
+    own = phi**2 * (weights @ rest**3) * (labels.linear * labels.cube_linear + phi * labels.fourth)
+    along = np.array([0.0, 2 * linear[0] * root, 0.0, own / root])
+    lean = gaussian * linear[0] / 2 * root
+    return read_only(RowLengths(np.array([1.0, 2 * tilt, tilt**2 + spread]), covariance, along, lean))
 
 
 BULKS = ("full", "isotropic")
@@ -274,6 +308,8 @@ def stepped_models(setting: Setting, steps: Iterable[float], bulk: str = "full")
     )
     labels, sigma, lengths = gradient.labels, gradient.activation, expected_lengths(setting)
     for shift, shares in groups:
+        covariance = None if covariances is None else next(covariances)
+        spread = np.ones(shift.size) if covariance is None else covariance.scales @ covariance.vv
         yield SpikedModel(
             activation=sigma,
             spikes=shift * sigma.c1 * np.sqrt(gradient.power),
@@ -282,8 +318,8 @@ def stepped_models(setting: Setting, steps: Iterable[float], bulk: str = "full")
             alignment=gradient.alignment,
             noise=setting.noise,
             scales=np.sqrt((1 + shift * gradient.tilt * labels.mean) ** 2 + shift**2 * gradient.spread),
-            row_variance=lengths.nu(shift),
-            bulk=None if covariances is None else next(covariances),
+            bulk=covariance,
+            **lengths.parts(shift, spread),
         )
 
 

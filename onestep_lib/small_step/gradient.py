@@ -115,8 +115,8 @@ class LabelMoments:
     ----------
     mean, square, cube, fourth : float
         :math:`\mathbb Ey^k`, k = 1, ..., 4.
-    linear, square_linear : float
-        :math:`\mathbb E[y\zeta]=c_{*,1}` and :math:`\mathbb E[y^2\zeta]`.
+    linear, square_linear, cube_linear : float
+        :math:`\mathbb E[y\zeta]=c_{*,1}`, :math:`\mathbb E[y^2\zeta]` and :math:`\mathbb E[y^3\zeta]`.
     """
 
     mean: float
@@ -125,6 +125,7 @@ class LabelMoments:
     fourth: float
     linear: float
     square_linear: float
+    cube_linear: float
 
     def direction_power(self, phi: float) -> float:
         r"""Return :math:`B=c_{*,1}^2+\phi\,\mathbb Ey^2`, the limit of \|X^T y/n\|^2 at phi = d/n."""
@@ -174,6 +175,7 @@ def label_moments(target: Target | TwoIndexTarget, noise: float) -> LabelMoments
         fourth=fourth + 6 * power * clean + 3 * power**2,
         linear=target.linear,
         square_linear=float(weights @ (y**2 * zeta)),
+        cube_linear=float(weights @ (y**3 * zeta)) + 3 * power * target.linear,
     )
 
 

@@ -33,7 +33,8 @@ class SpikedSolution:
     M, S, T, m, N : ndarray, shape (G,)
         :math:`M_g=\frac1{\sqrt N}\sum_{j\in g}a_j`, S and m the parts of
         :math:`s_g=\frac1{\sqrt N}\sum_{j\in g}a_jw_j` along v and :math:`\theta_\perp`, T the one along the
-        row lengths, :math:`N_g=\frac1N\sum_{j\in g}a_j^2`, for :math:`a=\sqrt N\hat a`.
+        row lengths (2G numbers for a model with `initial`), :math:`N_g=\frac1N\sum_{j\in g}a_j^2`, for
+        :math:`a=\sqrt N\hat a`.
     Q : ndarray, shape (G, G)
         Overlaps of the :math:`s_g` across v.
     error : ndarray, shape (K,)
@@ -66,13 +67,14 @@ def solve_fit(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> SpikedSo
     mass = ratios.a * weights * D
     m_hat = means.mu1 @ (mass * labels.h1)
     known = _forms(features.bulk, point)
-    penalty, pull = np.zeros((3 * G, 3 * G)), np.zeros(3 * G)
+    size = len(table.columns)
+    penalty, pull = np.zeros((size, size)), np.zeros(size)
     penalty[:G, :G] = np.diag(ratios.inverse_d / point.c)
     penalty[G : 2 * G, G : 2 * G] = known.along
-    penalty[2 * G :, 2 * G :] = np.diag(1 / point.c)
+    penalty[2 * G :, 2 * G :] = np.diag(np.tile(1 / point.c, size // G - 2))
     pull[G : 2 * G] = known.inverse @ known.K_vt @ m_hat
     x = least_squares(table, mass, penalty, pull)
-    M, S, T = np.split(x, 3)
+    M, S, T = np.split(x, [G, 2 * G])
     missed = labels.h0 - x @ table.columns
     upsilon = known.inverse @ (S - known.K_vt @ m_hat)
     m = known.K_vt.T @ upsilon + known.K_tt @ m_hat
@@ -80,7 +82,7 @@ def solve_fit(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> SpikedSo
 
     Q0, T0 = _sources(table, point, np.stack([upsilon, m_hat], axis=1))
     gain = point.c**2 / (ratios.beta * features.fractions)
-    T0 += (T**2 + ratios.inverse_d * M**2) / point.c**2
+    T0 += (np.sum(T.reshape(-1, G) ** 2, axis=0) + ratios.inverse_d * M**2) / point.c**2
     source = np.concatenate([pairs.vector(Q0 - np.outer(S, S)), gain * T0])
     forcing = ratios.a / ratios.beta * point.response @ (features.moments * weights * D**2)
     fixed = missed**2 + labels.variance - 2 * labels.h1 * pulled

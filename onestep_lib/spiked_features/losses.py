@@ -22,6 +22,10 @@ the *mean part* of the fit, 3G coefficients x = (M, S, T) of the functions :math
 
    \upsilon=K_{vv}^{-1}(S-K_{v\theta}\hat m),\qquad m=K_{v\theta}^\top\upsilon+K_{\theta\theta}\hat m .
 
+Where the length of a row is correlated with its component along v, :math:`\kappa\mu_1` becomes
+:math:`\kappa\mu_1+\frac12\lambda m_2` with the slope :math:`\lambda` of the one on the other; an initial
+length that both know is G coefficients more in T (`kappa_table`).
+
 The entry 1/(d c) is the penalty of the means at finite d; without d it is 0. Isotropic rows have
 :math:`K_{vv}=K_{\theta\theta}=(c^{-1}+\Lambda)^{-1}`, :math:`K_{v\theta}=0` and :math:`P_{SS}=1/c`. With
 N_g the sum of :math:`\hat a_j^2` over group g, and :math:`Q_{gh}` the product of the groups' directions

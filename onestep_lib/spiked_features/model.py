@@ -26,6 +26,7 @@ from onestep_lib._checks import (
     check_nonnegative,
     check_number,
     check_positive,
+    check_real,
     check_size,
     check_vector,
     shown,
@@ -165,9 +166,15 @@ class SpikedModel:
     scales : array_like, shape () or (G,)
         Bulk scales :math:`c_g`: the limit of :math:`|w_j|`.
     row_variance : array_like, shape () or (G,)
-        :math:`\nu=\frac d2\mathrm{Var}|w|^2/c^4`: 1 for Gaussian rows, 0 for rows on a sphere.
+        :math:`\nu=\frac d2\mathrm{Var}|w|^2/c^4`: 1 for Gaussian rows, 0 for rows on a sphere; without what
+        `slope` and `initial` explain.
     bulk : BulkCovariance, optional
         Spectral data of the bulk rows; isotropic if omitted.
+    slope : array_like, shape () or (G,)
+        Of :math:`\ell=|w|^2/c_g^2-1` against the row's component :math:`v\cdot w/c_g`.
+    initial : array_like, shape () or (2, G)
+        What a length :math:`\ell_0\sim N(0,2/d)` of before the step adds to :math:`\ell` and to
+        :math:`v\cdot w/c_g`, as multiples of :math:`\ell_0`.
     """
 
     activation: Activation
@@ -179,6 +186,8 @@ class SpikedModel:
     scales: np.ndarray | float = 1.0
     row_variance: np.ndarray | float = 1.0
     bulk: BulkCovariance | None = None
+    slope: np.ndarray | float = 0.0
+    initial: np.ndarray | float = 0.0
 
     def __post_init__(self) -> None:
         check_instance("activation", self.activation, Activation)
@@ -198,6 +207,8 @@ class SpikedModel:
             "noise": check_number("noise", self.noise, check_nonnegative),
             "scales": np.broadcast_to(check_positive("scales", self.scales), spikes.shape),
             "row_variance": np.broadcast_to(variance, spikes.shape),
+            "slope": np.broadcast_to(check_real("slope", self.slope), spikes.shape),
+            "initial": np.broadcast_to(check_real("initial", self.initial), (2, *spikes.shape)),
         }
         for name in ("spikes", "noise", "scales"):
             check_size(name, checked[name])
@@ -226,8 +237,10 @@ class SpikedTable:
     grid : KappaGrid
     features : GroupTable
     labels : TargetMeans
-    columns : ndarray, shape (3G, K)
-        :math:`\mu_{0,g}`, then :math:`\kappa\mu_{1,g}`, then :math:`\sqrt{\nu_g/2}\,m_{2,g}`.
+    columns : ndarray, shape (3G, K) or (4G, K)
+        :math:`\mu_{0,g}`, then :math:`\kappa\mu_{1,g}+\frac12\lambda_gm_{2,g}` with the slope
+        :math:`\lambda_g`, then :math:`\sqrt{\nu_g/2}\,m_{2,g}`, then, unless both parts of `initial` are 0,
+        what it adds: :math:`\sqrt2\,(\frac12p_gm_{2,g}+p'_g\kappa\mu_{1,g})`.
     """
 
     grid: KappaGrid
@@ -251,12 +264,16 @@ def kappa_table(model: SpikedModel, grid: KappaGrid) -> SpikedTable:
     kappa = grid.nodes
     means = feature_means(model.activation, model.spikes, kappa, model.scales)
     labels = _labels(model.target, tuple(kappa.tolist()), model.alignment, model.noise)
-    rows = np.sqrt(model.row_variance / 2)[:, None] * means.m2
-    columns = np.concatenate([means.mu0, kappa * means.mu1, rows])
+    along, length = kappa * means.mu1, means.m2 / 2
+    slope, own = np.stack([model.slope, np.sqrt(2 * model.row_variance)])[..., None]
+    columns = [means.mu0, along + slope * length, own * length]
+    if np.any(model.initial):
+        longer, further = np.sqrt(2) * np.asarray(model.initial)[..., None]
+        columns.append(longer * length + further * along)
     one, groups = np.ones(1), model.spikes.size
     bulk = model.bulk or BulkCovariance(one, one, 0 * one, one, np.ones((groups, 1)))
     features = GroupTable(means, grid.weights, model.fractions, bulk)
-    return SpikedTable(grid, features, labels, columns)
+    return SpikedTable(grid, features, labels, np.concatenate(columns))
 
 
 # Kept for the next step size of a curve: neither the labels nor, as a rule, the grid depends on it.

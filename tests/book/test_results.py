@@ -5,6 +5,7 @@ import re
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -63,6 +64,20 @@ def test_the_page_numbers_every_result_once():
         (row["id"], str(k)) for k, row in enumerate(ROWS, 1)
     ]
     assert set(re.findall(r"<res-([a-z-]+)>", page)) <= set(STATUS)
+
+
+def test_every_numbered_equation_leads_to_its_results_and_every_function_to_its_result():
+    table = results.groups(ROOT)
+    told = results.equations(table, ROOT)
+    for label in re.findall(r"^\$\$ \((eq-[\w-]+)\)", "\n".join(CHAPTERS.values()), re.MULTILINE):
+        stated = [row["id"] for row in ROWS if label in row.get("equation", ())]
+        entry = re.search(rf"\{{eq\}}`{label}`([^·\n]*)", told)
+        assert re.findall(r"<res-([a-z-]+)>", entry[1]) == stated
+    row, lines = ROWS[0], []
+    app = SimpleNamespace(srcdir=ROOT)
+    results.link_back(app, "function", f"onestep_lib.{row['function'][0]}", None, None, lines)
+    assert f"<res-{row['id']}>" in lines[1]
+    assert row["test"][0] in lines[1]
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -76,8 +76,8 @@ def known_direction(s):
         alignment=1.0,
         noise=s.noise,
         scales=1.0,
-        row_variance=expected_lengths(s.replace(n_0=2**50)).nu(shift),
         bulk=bulk,
+        **expected_lengths(s.replace(n_0=2**50)).parts(shift, along),
     )
 
 

@@ -1,11 +1,11 @@
-"""Does a test fail when a function is wrong by one per cent? Every public function of the library is tried.
+"""Does a result's test fail when its function is wrong by one per cent? Every result of the book is tried.
 
-    python tests/tools/mutants.py [--jobs 2] [name ...]
+    python tests/tools/mutants.py [--jobs 2] [result ...]
 
-A mutant is the library with one function whose numbers are all 1.01 times what they are (with `--negate`, of
-the other sign). Of the test files that name the function the `MOST` smallest and that of its module are run
-until a test fails. What no test notices is printed, with the reason where one is known (`REASONS`); the exit
-code is 1 if a survivor has none.
+`book/results.yml` names the functions and the tests of each result. A mutant is the library with one of those
+functions whose numbers are all 1.01 times what they are (with `--negate`, of the other sign); of the tests of
+its result one must fail. What none notices is printed, with the reason where one is known (`REASONS`); the
+exit code is 1 if a survivor has none.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import importlib
 import inspect
 import os
 import pkgutil
-import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
@@ -32,28 +32,19 @@ import onestep_lib
 
 ROOT = Path(__file__).resolve().parents[2]
 VARIABLE = "ONESTEP_MUTANT"
-MOST = 6
-REASONS = {
-    "spike_level": "a whole number",
-    "activation": "what it returns is a function, whose numbers are computed when they are asked for",
-    "centred": "as activation",
-    "target": "as activation",
-    "formula_activation": "as activation",
-    "formula_target": "as activation",
-}
-"""Functions of which one per cent cannot be seen, and why."""
+REASONS: dict[str, str] = {}
+"""Functions of which one per cent cannot be seen by the tests of their result, and why."""
 
 
-def public() -> dict[str, Callable[..., Any]]:
-    """The public functions of theory and experiment by their full names."""
-    found = {}
-    for info in pkgutil.walk_packages(onestep_lib.__path__, "onestep_lib."):
-        module = importlib.import_module(info.name)
-        for name in getattr(module, "__all__", ()):
-            value = getattr(module, name)
-            if inspect.isfunction(value) and ".figures." not in info.name:
-                found[f"{info.name}:{name}"] = value
-    return found
+def mutants(wanted: list[str]) -> Iterator[tuple[str, str, list[str]]]:
+    """Result, function ("module:name") and tests, of what returns numbers and is tested outside a chapter."""
+    table = yaml.safe_load((ROOT / "book" / "results.yml").read_text("utf-8"))
+    for row in (row for rows in table.values() for row in rows):
+        tests = [f"tests/{test}" for test in row["test"] if not test.startswith("book/")]
+        for name in row["function"] if tests and (not wanted or row["id"] in wanted) else ():
+            module, _, function = name.rpartition(".")
+            if inspect.isfunction(getattr(importlib.import_module(f"onestep_lib.{module}"), function)):
+                yield row["id"], f"onestep_lib.{module}:{function}", tests
 
 
 def scaled(value: Any, factor: float) -> Any:
@@ -99,42 +90,31 @@ def apply(mutant: str) -> None:
                 value.update({key: wrong for key, held in value.items() if held is right})
 
 
-def files_that_name(name: str) -> list[str]:
-    """Test files to run for a function, the smallest first."""
-    module, function = name.rsplit(".", 1)[-1].split(":")
-    named = re.compile(rf"\b{function}\b")
-    paths = sorted((ROOT / "tests").rglob("test_*.py"), key=lambda path: path.stat().st_size)
-    paths = [path for path in paths if not {"book", "assignments"} & set(path.parts)]
-    own = [path for path in paths if path.stem == f"test_{module}"]
-    naming = [path for path in paths if named.search(path.read_text("utf-8")) and path not in own]
-    return [str(path.relative_to(ROOT)) for path in [*naming[:MOST], *own]]
-
-
-def survives(name: str, factor: float) -> bool:
-    files = files_that_name(name)
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "--no-header", *files]
+def survives(name: str, tests: list[str], factor: float) -> bool:
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", *tests]
     environment = os.environ | {VARIABLE: f"{name}*{factor}", "OMP_NUM_THREADS": "1"}
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
     # 1: a test failed; 2: one could not even be collected.
-    return not files or ended.returncode not in (1, 2)
+    return ended.returncode not in (1, 2)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="functions (all)")
+    parser.add_argument("results", nargs="*", help="their ids (all)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--negate", action="store_true")
     options = parser.parse_args()
-    names = [name for name in public() if not options.names or name.split(":")[1] in options.names]
-    tasks = (delayed(survives)(name, -1.0 if options.negate else 1.01) for name in names)
-    results = tqdm(Parallel(options.jobs, return_as="generator")(tasks), total=len(names), unit="mutant")
+    tried = list(mutants(options.results))
+    factor = -1.0 if options.negate else 1.01
+    tasks = (delayed(survives)(name, tests, factor) for _, name, tests in tried)
+    results = tqdm(Parallel(options.jobs, return_as="generator")(tasks), total=len(tried), unit="mutant")
     alive = []
-    for name, lives in zip(names, results, strict=True):
+    for (result, name, _), lives in zip(tried, results, strict=True):
         if lives:
             alive.append(name)
-            tqdm.write(f"survives: {name}  {REASONS.get(name.split(':')[1], 'NO REASON KNOWN')}")
-    print(f"{len(names) - len(alive)} of {len(names)} mutants die")
-    return int(any(name.split(":")[1] not in REASONS for name in alive))
+            tqdm.write(f"survives: {result}: {name}  {REASONS.get(name, 'NO REASON KNOWN')}")
+    print(f"{len(tried) - len(alive)} of {len(tried)} mutants die")
+    return int(any(name not in REASONS for name in alive))
 
 
 if __name__ == "__main__":

@@ -93,8 +93,10 @@ def write_notebooks(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def replace_sources(app: Sphinx, exception: Exception | None) -> None:
-    if exception is None and app.builder.name == "html" and (Path(app.outdir) / FOLDER).is_dir():
-        shutil.copytree(Path(app.outdir) / FOLDER, Path(app.outdir) / "_sources" / "book", dirs_exist_ok=True)
+    made = Path(app.outdir) / FOLDER
+    if exception is None and app.builder.name == "html" and made.is_dir():
+        shutil.copytree(made, Path(app.outdir) / "_sources" / "book", dirs_exist_ok=True)
+        shutil.make_archive(str(made), "zip", made)
 
 
 class Chapter:

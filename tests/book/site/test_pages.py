@@ -87,6 +87,34 @@ def test_an_address_that_leads_nowhere_leads_back(browser, site, site_url, addre
     assert links[2] == f"{site_url}search.html" + (f"?q={asked.replace(' ', '%20')}" if asked else "")
 
 
+def test_the_answer_waits_until_the_reader_has_chosen_asks_prints_or_follows_a_link(browser, site_url):
+    address = site_url + CHAPTERS[0]
+    with window(browser, "desktop", "light") as page:
+
+        def seen() -> list[bool]:
+            answer, figure = page.locator("p:has(> strong:text('The answer.'))"), page.locator("main figure")
+            return [answer.is_visible(), figure.first.is_visible()]
+
+        page.goto(address)
+        assert seen() == [False, False]
+        page.emulate_media(media="print")
+        assert seen() == [True, True]
+        page.emulate_media(media="screen")
+        page.locator(".os-choice").first.click()
+        assert seen() == [True, True]
+        page.reload()
+        assert seen() == [False, False]
+        page.get_by_role("button", name="Show the answer").click()
+        assert seen() == [True, True]
+        name = page.locator("main figure").first.get_attribute("id")
+        page.goto("about:blank")
+        page.goto(f"{address}#{name}")
+        assert seen() == [True, True]
+    with window(browser, "desktop", "light", scripts=False) as page:
+        page.goto(address)
+        assert page.locator("main figure").first.is_visible()
+
+
 def test_wide_things_scroll_and_take_the_focus(open_page):
     page = open_page("book/03-random-features.html", "phone")
     for title in page.locator(".solution > .admonition-title").all():

@@ -73,7 +73,7 @@
     button.addEventListener("click", open);
     first.querySelector(".os-prompt").after(button);
     const follow = () => {
-      const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      const target = document.getElementById(decodeURIComponent(location.hash.slice(1).split("?")[0]));
       if (!target || target.checkVisibility()) return;
       open();
       target.scrollIntoView();
