@@ -26,7 +26,7 @@ from onestep_lib.convergence import ConvergenceError
 from onestep_lib.experiment.simulation import one_repeat
 from onestep_lib.experiment.trial import BATCHES, SEED, VARIED, Trial
 from onestep_lib.figures.look import COLOURS, linestyle
-from onestep_lib.figures.plotting import figure, legend, picture, theory_and_simulation
+from onestep_lib.figures.plotting import figure, legend, log_axis, picture, theory_and_simulation
 from onestep_lib.large_step.one_curve import nearest_setting, one_step, step_regimes
 from onestep_lib.repeats import mean_and_error
 from onestep_lib.settings import READOUTS, ROWS, Setting
@@ -121,7 +121,9 @@ class Session:
             else:
                 ax.plot(x, theory[row], color=COLOURS[colour], ls=linestyle(dash), label=f"{name} loss")
         ax.set(xlabel=VARIED[trial.vary], ylabel="loss", ylim=(0, None))
-        ax.set_xscale("linear" if trial.vary == "step" else "log")
+        if trial.vary != "step":
+            marks = np.outer(10.0 ** np.arange(-9, 9), [1, 2, 5] if x[-1] < 100 * x[0] else [1]).ravel()
+            log_axis(ax, [mark for mark in marks if x[0] <= mark <= x[-1]], VARIED[trial.vary])
         legend(ax)
         return drawn
 
