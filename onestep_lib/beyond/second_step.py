@@ -162,17 +162,13 @@ def second_gradient(setting: Setting, order: int = 1, batch: str = "same") -> Se
     batch = check_choice("batch", batch, BATCHES)
     target = _checked(setting)
     gradient = gradient_of(setting)
-    sigma, phi, power = setting.activation, gradient.phi, gradient.labels.square
+    phi, power = gradient.phi, gradient.labels.square
     spread = np.sqrt(phi * power)
     points, weights = _grid(_OUTER if setting.noise else (*_OUTER[:2], 1))
     zeta, normal, noise = points
     y = target(zeta) + setting.noise * noise
     t = target.linear * zeta + spread * normal
-    memory = phi if batch == "same" else 0.0
-    s = float(setting.steps) / np.sqrt(setting.N)
-    private = np.sqrt(gradient.spread)
-    output, slope = _averages(sigma, t, y, memory, s, private, order)
-    omega = (y - output) * slope
+    omega = sample_weight(setting, t, y, order, batch)
     along, own, square = weights @ (omega * zeta), weights @ (omega * y), weights @ omega**2
     # Stein's lemma: E[f omega'] = E[f omega xi']/sqrt(phi E y^2) for any f of <beta_*, x>.
     steep, turned = (weights @ (omega * normal * f) / spread for f in (1.0, zeta**2))
@@ -185,6 +181,27 @@ def second_gradient(setting: Setting, order: int = 1, batch: str = "same") -> Se
         power=float(along**2 + (spread * steep) ** 2 + phi * square + kept * 2 * phi * steep * own),
         scatter=float(scatter),
     )
+
+
+def sample_weight(
+    setting: Setting, t: np.ndarray, y: np.ndarray, order: int = 1, batch: str = "same"
+) -> np.ndarray:
+    r"""The weight :math:`\omega(t,y)` with which samples enter :math:`h_k`, for arrays t and y of one shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onestep_lib import Setting
+    >>> from onestep_lib.beyond.second_step import sample_weight
+    >>> s = Setting(n=20, d=10, N=9, activation="identity", output="scaled", step=3, target=(0, 1))
+    >>> sample_weight(s, np.zeros(1), np.ones(1)).round(6)  # y - step/sqrt(N) (t + phi y)
+    array([0.5])
+    """
+    gradient = gradient_of(setting)
+    memory = gradient.phi if batch == "same" else 0.0
+    s, private = float(setting.steps) / np.sqrt(setting.N), np.sqrt(gradient.spread)
+    output, slope = _averages(setting.activation, t, y, memory, s, private, order)
+    return (y - output) * slope
 
 
 def _variance(values: np.ndarray, weights: np.ndarray) -> float:

@@ -26,10 +26,8 @@ does not vanish (`spike_constant`):
 .. math:: c_2q\,(\eta c_1)^2B\;\mathbf 1\,(a\circ a)^\top .
 
 This is derived and measured, not proved, and not in the papers; we have not read the proof of the theorem.
-The measurement is the projection on :math:`\mathbf 1(a\circ a)^\top` (`measured_spike_constant`): it agrees
-with the term and grows with n, while the whole norm of F - :math:`F_2` still falls at the sizes that one
-simulates (n up to 4000), where the private change of the neurons with the largest readouts is larger. Rows
-that are normalised again after the step lose the term (q = -1).
+The measurement is the projection on :math:`\mathbf 1(a\circ a)^\top` (`measured_spike_constant`). Rows that
+are normalised again after the step lose the term (q = -1).
 :func:`onestep_lib.small_step.gradient.exact_spike` gives q to the theories, ``widened=True`` to the feature
 maps.
 

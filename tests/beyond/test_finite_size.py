@@ -30,6 +30,18 @@ def test_stored_networks_are_drawn_afresh(k):
             assert np.all(np.asarray(value) == np.asarray(row[key]))
 
 
+def test_the_intervals_hold_as_many_networks_as_the_results_say():
+    networks, means, deviations = (
+        np.array([row[key] for row in STORED]) for key in ("networks", "means", "deviations")
+    )
+    inside = np.abs(networks - means[:, None]) < 1.96 * deviations[:, None]
+    assert inside.shape == (200, 2, len(LOSSES))
+    assert (100 * inside.mean(axis=(0, 1))).round().tolist() == [94, 96, 94]
+    # 400 networks of a right interval: 95 per cent, with a standard error of 1.1.
+    assert np.all(np.abs(inside.mean(axis=(0, 1)) - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 400))
+    assert all(100 <= row["n"] <= 1000 for row in STORED)
+
+
 def test_mean_and_scatter_of_the_size_that_was_asked_for(deviation):
     setting, repeats = SMALL, 300
     predicted = predicted_losses(setting, test_size=1000)

@@ -37,7 +37,6 @@ SUITES = {
     "check": {
         "slow": (*PYTEST, "tests", "-m", "slow", *TWO, f"--ignore={LAB}"),
         "chapters": (*NBVAL, READERS, "-n", "2", "--dist", "loadfile"),
-        "mutants": (sys.executable, "tests/tools/mutants.py"),
         "lab": (*PYTEST, LAB, "-s"),
     },
 }
