@@ -33,10 +33,10 @@ import onestep_lib
 ROOT = Path(__file__).resolve().parents[2]
 VARIABLE = "ONESTEP_MUTANT"
 REASONS = {
-    "onestep_lib.experiment.measured:rank_one_error": "measured; what is claimed of it is how it falls with n",
+    "onestep_lib.experiment.measured:rank_one_error": "what is claimed of it is how it falls with n",
     "onestep_lib.small_step.gradient:label_direction_error": "ten draws at n = 1200 know it to 1.5 %",
     "onestep_lib.small_step.gradient:exact_spike": "networks know the widening to 3 %",
-    "onestep_lib.experiment.feature_maps:spike_features": "its distance from the network's features is larger",
+    "onestep_lib.experiment.feature_maps:spike_features": "its distance from the network is larger",
     "onestep_lib.small_step.spikes:spike_level": "a whole number",
 }
 """Functions of which one per cent cannot be seen by the tests of their result, and why."""
