@@ -269,7 +269,26 @@ def gordon_losses(model: SpikedModel, phi: float, psi: float, ridge: float) -> L
     0.901150 0.901150
     """
     s, at = _scalars(model, phi, psi, ridge), gordon_saddle(model, phi, psi, ridge)
-    D = 1 / (1 + at.chi1 * s.mu1**2 + at.chi2 * s.power)
-    error = _error(s, at)
+    _, error, D = residuals(model, phi, psi, ridge, at)
     train = s.mean(D**2 * error)
     return Losses(train, s.mean(error), train + s.ridge * at.Q)
+
+
+def residuals(
+    model: SpikedModel, phi: float, psi: float, ridge: float, at: GordonSaddle
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""Return nodes of kappa, and S and D there: a new residual squared, and what a fit leaves of it.
+
+    Examples
+    --------
+    >>> from onestep_lib.activations import activation, target
+    >>> from onestep_lib.beyond import gordon_saddle
+    >>> from onestep_lib.beyond.gordon import residuals
+    >>> from onestep_lib.spiked_features import SpikedModel
+    >>> model = SpikedModel(activation("tanh"), [2], [1], target("sin"), 0.8, 0.1, row_variance=0)
+    >>> kappa, S, D = residuals(model, 0.5, 0.7, 1e4, gordon_saddle(model, 0.5, 0.7, 1e4))
+    >>> print(f"{D.min():.3f}")  # under a large penalty nothing is fitted
+    1.000
+    """
+    s = _scalars(model, phi, psi, ridge)
+    return s.kappa, _error(s, at), 1 / (1 + at.chi1 * s.mu1**2 + at.chi2 * s.power)
