@@ -138,8 +138,8 @@ def checks_print_one_line(notebook: dict) -> list[str]:
     cells = [p for p in parts(notebook) if p.kind == "code"]
     faults = [] if any("gap_summary(" in p.text for p in cells) else ["no check with plotting.gap_summary"]
     for part in cells:
-        if "gap_table(" in part.text and not {"hide-output", "hide-input"} <= part.tags:
-            faults.append(f"a table stands behind a click, hide-output, hide-input: {part.text[:60]!r}")
+        if "gap_table(" in part.text and "hide-cell" not in part.tags:
+            faults.append(f"a table stands behind a click, hide-cell: {part.text[:60]!r}")
         lines = "".join("".join(output.get("text", "")) for output in part.cell.get("outputs", []))
         if len(lines.splitlines()) > part.text.count("gap_summary(") > 0:
             faults.append(f"a check prints one line: {part.text[:60]!r}")

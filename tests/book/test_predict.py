@@ -56,6 +56,8 @@ It is the *test* loss.
   The penalty is part of the solution.
 :::
 
+## More
+
 :::{selfcheck} Which is larger?
 - [x] The first
 
@@ -141,7 +143,7 @@ def test_no_answer_is_given_away_before_the_reader_chose(show):
 def test_choosing_shows_the_verdict_and_the_reason_alone(show):
     block = show().locator("#predict-loss")
     reply = block.get_by_role("status")
-    assert seen(reply) == "Choose one: the reason appears here."
+    assert seen(reply) == "Choose one: the reason appears here. Show the answer"
     block.get_by_role("radio").nth(0).check()
     assert seen(reply).startswith("Wrong: Not so: beyond the best penalty bias wins,")
     assert reply.locator(".katex-display:visible").count() == 1

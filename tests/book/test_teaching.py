@@ -36,7 +36,6 @@ ACTIVITIES = sorted(BOOK.glob("activity-*.ipynb"))
 
 @pytest.mark.parametrize("path", ACTIVITIES, ids=lambda path: path.stem)
 def test_an_activity_is_stored_like_a_chapter(path):
-    frame.test_the_first_code_cell_installs_the_library_in_colab(path)
     frame.test_only_compared_text_is_stored(path)
     frame.test_some_numbers_are_compared(path)
     frame.test_formulas_use_no_macro_of_their_own(path)
