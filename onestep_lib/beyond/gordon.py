@@ -23,9 +23,10 @@ replaced by them is the conditional Gaussian equivalence, and the exchange of li
 
 Functions
 ---------
-gordon_losses   losses from the saddle point
-gordon_saddle   its variables
-gordon_value    the potential at any values of them
+gordon_losses     losses from the saddle point
+gordon_residuals  squared residuals given kappa, there
+gordon_saddle     its variables
+gordon_value      the potential at any values of them
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from onestep_lib.spiked_features.model import SpikedModel
 
 __all__ = [
     "gordon_losses",
+    "gordon_residuals",
     "gordon_saddle",
     "gordon_value",
 ]
@@ -269,24 +271,35 @@ def gordon_losses(model: SpikedModel, phi: float, psi: float, ridge: float) -> L
     0.901150 0.901150
     """
     s, at = _scalars(model, phi, psi, ridge), gordon_saddle(model, phi, psi, ridge)
-    _, error, D = residuals(model, phi, psi, ridge, at)
+    _, error, D = gordon_residuals(model, phi, psi, ridge, at)
     train = s.mean(D**2 * error)
     return Losses(train, s.mean(error), train + s.ridge * at.Q)
 
 
-def residuals(
+def gordon_residuals(
     model: SpikedModel, phi: float, psi: float, ridge: float, at: GordonSaddle
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""Return nodes of kappa, and S and D there: a new residual squared, and what a fit leaves of it.
+    r"""Return nodes of :math:`\kappa`, the mean square S of a new residual, and what D a fit leaves of it.
+
+    The formulas are :eq:`eq-open-error`.
+
+    Parameters
+    ----------
+    model, phi, psi, ridge
+        As for `gordon_saddle`.
+    at : GordonSaddle
+
+    Returns
+    -------
+    kappa, S, D : ndarray, shape (nodes,)
 
     Examples
     --------
     >>> from onestep_lib.activations import activation, target
-    >>> from onestep_lib.beyond import gordon_saddle
-    >>> from onestep_lib.beyond.gordon import residuals
+    >>> from onestep_lib.beyond import gordon_residuals, gordon_saddle
     >>> from onestep_lib.spiked_features import SpikedModel
     >>> model = SpikedModel(activation("tanh"), [2], [1], target("sin"), 0.8, 0.1, row_variance=0)
-    >>> kappa, S, D = residuals(model, 0.5, 0.7, 1e4, gordon_saddle(model, 0.5, 0.7, 1e4))
+    >>> kappa, S, D = gordon_residuals(model, 0.5, 0.7, 1e4, gordon_saddle(model, 0.5, 0.7, 1e4))
     >>> print(f"{D.min():.3f}")  # under a large penalty nothing is fitted
     1.000
     """

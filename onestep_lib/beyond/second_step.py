@@ -51,6 +51,7 @@ reacts to :math:`|b|^2` and to the neurons drawn as well.
 
 Functions
 ---------
+sample_weight     omega(t, y)
 second_gradient   the limits of <h_k, beta_*>, <h_k, b> and |h_k|^2
 """
 
@@ -62,7 +63,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 
-from onestep_lib._checks import check_choice, check_count, shown
+from onestep_lib._checks import check_choice, check_count, check_real, shown
 from onestep_lib.activations import Activation, Target
 from onestep_lib.hermite import hermite
 from onestep_lib.initialisation import Vocabulary
@@ -71,6 +72,7 @@ from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import gradient_of
 
 __all__ = [
+    "sample_weight",
     "second_gradient",
 ]
 
@@ -158,7 +160,6 @@ def second_gradient(setting: Setting, order: int = 1, batch: str = "same") -> Se
     0.237
     0.000
     """
-    order = check_count("order", order)
     batch = check_choice("batch", batch, BATCHES)
     target = _checked(setting)
     gradient = gradient_of(setting)
@@ -186,17 +187,42 @@ def second_gradient(setting: Setting, order: int = 1, batch: str = "same") -> Se
 def sample_weight(
     setting: Setting, t: np.ndarray, y: np.ndarray, order: int = 1, batch: str = "same"
 ) -> np.ndarray:
-    r"""The weight :math:`\omega(t,y)` with which samples enter :math:`h_k`, for arrays t and y of one shape.
+    r"""Return the weight :math:`\omega(t,y)` with which samples enter :math:`h_k`, k the order.
+
+    The formula is that of :mod:`onestep_lib.beyond.second_step`.
+
+    Parameters
+    ----------
+    setting : Setting
+        As for `second_gradient`.
+    t, y : ndarray, shape (samples,)
+        The first direction, made without a sample, at this sample; its label.
+    order, batch
+        As for `second_gradient`.
+
+    Returns
+    -------
+    ndarray, shape (samples,)
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `second_gradient`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from onestep_lib import Setting
-    >>> from onestep_lib.beyond.second_step import sample_weight
+    >>> from onestep_lib.beyond import sample_weight
     >>> s = Setting(n=20, d=10, N=9, activation="identity", output="scaled", step=3, target=(0, 1))
     >>> sample_weight(s, np.zeros(1), np.ones(1)).round(6)  # y - step/sqrt(N) (t + phi y)
     array([0.5])
     """
+    order, batch = check_count("order", order), check_choice("batch", batch, BATCHES)
+    _checked(setting)
+    t, y = check_real("t", t), check_real("y", y)
+    if t.ndim != 1 or t.shape != y.shape:
+        raise ValueError(f"t and y must have one shape (samples,), got {t.shape} and {y.shape}")
     gradient = gradient_of(setting)
     memory = gradient.phi if batch == "same" else 0.0
     s, private = float(setting.steps) / np.sqrt(setting.N), np.sqrt(gradient.spread)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onestep_lib import Setting
-from onestep_lib.beyond import second_gradient, second_step
+from onestep_lib.beyond import sample_weight, second_gradient, second_step
 from onestep_lib.experiment import (
     first_layer_gradient,
     gradient_direction,
@@ -113,3 +113,30 @@ def test_scatter_of_the_null_control(deviation):
     deviation("second_step.second_gradient", "scatter, fresh batch, n = 300", found, expected)
     # A variance of 200 draws has a standard error of a tenth.
     np.testing.assert_allclose(found, expected, rtol=0.3)
+
+
+@pytest.mark.parametrize("batch", ["same", "fresh"])
+def test_the_weight_of_a_sample_is_the_mean_over_networks(batch):
+    """A network's weights, against omega at the t and y that its own first step gave the samples."""
+    rng, slopes = np.random.default_rng(3), []
+    for _ in range(20):
+        network, direction = initial_network(SMALL, rng), sample_direction(SMALL.d, rng)
+        X, y = sample_batch(SMALL, SMALL.n, direction, rng)
+        b = gradient_direction(network, X, y, SMALL.output)
+        stepped = gradient_step(network, X, y, SMALL.step, SMALL.output)
+        if batch == "fresh":
+            X, y = sample_batch(SMALL, SMALL.n, direction, rng)
+        own = np.sum(X**2, axis=1) * y / SMALL.n if batch == "same" else 0
+        z = X @ stepped.weights.T
+        residual = y - SMALL.activation(z) @ network.readout / np.sqrt(SMALL.N)
+        found = residual * (SMALL.activation.require_slope()(z) @ network.readout**2)
+        omega = sample_weight(SMALL, X @ b - own, y, 1, batch)
+        slopes.append((found @ omega) / (omega @ omega))
+    mean, error = np.mean(slopes), np.std(slopes, ddof=1) / np.sqrt(20)
+    print(f"{batch}: slope {mean:.3f} ± {error:.3f}")
+    assert abs(mean - 1) < 3 * error
+
+
+def test_the_samples_of_a_weight_must_be_pairs():
+    with pytest.raises(ValueError, match="t and y must have one shape"):
+        sample_weight(SMALL, np.zeros(2), np.zeros(3))
