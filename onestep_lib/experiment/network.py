@@ -46,6 +46,7 @@ __all__ = [
     "gradient_direction",
     "gradient_step",
     "initial_network",
+    "scheduled_steps",
     "take_steps",
 ]
 

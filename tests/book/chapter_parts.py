@@ -67,7 +67,12 @@ class Part:
     @property
     def is_look(self) -> bool:
         """True for what one looks at: figure, drawing, explorer, table."""
-        shown = self.kind == "code" and not self.tags & {"remove-cell", "remove-output", "hide-output", "hide-cell"}
+        shown = self.kind == "code" and not self.tags & {
+            "remove-cell",
+            "remove-output",
+            "hide-output",
+            "hide-cell",
+        }
         drawn = bool(self.mystnb) or re.search(r"\b(?:\w+_e|E)xplorer\(|\blab\(|\bpicture\(", self.text)
         return not self.folded and (self.kind == "table" or bool(shown and drawn))
 
