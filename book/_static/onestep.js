@@ -78,7 +78,7 @@
   });
 
   // Paper: open what is folded (bars of hidden code may stay), light colours, and no formula wider than the page.
-  const FOLDED = "main details:not([open]):not(.tag_hide-input > details):not(.tag_hide-cell > details)";
+  const FOLDED = "main details:not([open]):not(.tag_hide-input > details)";
   const LINE = 670, WIDE = 620; // CSS pixels of a line on A4, and of one beside an equation's number
   let undo = [];
   addEventListener("beforeprint", () => {

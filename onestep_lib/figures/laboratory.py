@@ -272,6 +272,8 @@ class _Panel:
             field_.observe(self._changed, "value")
 
     def _open(self, line: str) -> None:
+        if self.task is not None:  # what it says would take the place of what is wrong
+            self.task.cancel()
         try:
             trial = Trial.from_line(line)
         except ValueError as error:

@@ -32,6 +32,9 @@ FONTS = 'for (const font of ["1em KaTeX_Main", "italic 1em KaTeX_Math"]) documen
 
 def connect(app: Sphinx) -> None:
     katex.NODEJS_BINARY = str(NODE)
+    # Its Unix socket may be there before anybody listens, which ends the build; the other start tries again.
+    katex.KaTeXServer.start_server_process = katex.KaTeXServer.start_network_socket
+    katex.STARTUP_TIMEOUT = 60
     katex.KATEX_DEFAULT_OPTIONS["throwOnError"] = True  # a formula that cannot be read stops the build
     app.setup_extension("sphinxcontrib.katex")
     app.add_js_file(None, body=FONTS)

@@ -39,8 +39,20 @@ def connect(app: Sphinx) -> None:
     app.add_directive("selfcheck", SelfCheck)
     for node, visitors in VISITORS.items():
         app.add_node(node, html=visitors, latex=PLAIN, text=PLAIN, man=PLAIN, texinfo=PLAIN)
+    app.connect("doctree-resolved", mark_answer)
     app.connect("builder-inited", lambda app: app.config.html_static_path.append(str(STATIC)))
     app.connect("html-page-context", add_files)
+
+
+def mark_answer(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """What stands between a page's first question and the line before its first section is the answer."""
+    question = next(doctree.findall(Question), None)
+    if question is None or not isinstance(question.parent.parent, nodes.document):
+        return
+    after = question.parent.children[question.parent.index(question) + 1 :]
+    sections = [k for k, node in enumerate(after) if isinstance(node, nodes.section)]
+    for node in after[: max(sections[0] - 1, 0)] if sections else ():
+        node["classes"].append("os-answer")
 
 
 def add_files(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:

@@ -262,7 +262,7 @@
     }
     const picture = svg("svg", { viewBox: "0 0 470 296", role: "img" });
     const table = make("table"), said = make("p", { role: "status" }), line = make("code");
-    const scroll = make("div", { class: "os-own-scroll" });
+    const scroll = make("div", { class: "os-own-scroll", tabindex: "0" });
     scroll.append(table);
     const code = make("p", {}, "The same with networks, in a notebook: ");
     code.append(line);

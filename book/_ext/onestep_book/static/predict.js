@@ -2,8 +2,11 @@
 // question and the first section answers it, and is hidden until the reader has chosen, asks, or follows a link
 // into it. Without this script all reasons stand in a closed <details>, and the answer is there.
 (() => {
-  const first = document.querySelector("section:has(> h1) > .os-predict");
-  const open = () => document.documentElement.classList.add("os-answered");
+  const first = document.querySelector(".os-answer") && document.querySelector(".os-predict");
+  const open = () => {
+    document.documentElement.classList.add("os-answered");
+    dispatchEvent(new Event("resize")); // what is wider than its column is looked for anew
+  };
 
   const element = (tag, name, text = "") => {
     const made = document.createElement(tag);
