@@ -143,7 +143,7 @@ def test_no_answer_is_given_away_before_the_reader_chose(show):
 def test_choosing_shows_the_verdict_and_the_reason_alone(show):
     block = show().locator("#predict-loss")
     reply = block.get_by_role("status")
-    assert seen(reply) == "Choose one: the reason appears here. Show the answer"
+    assert seen(reply) == "Choose one: the reason appears here."
     block.get_by_role("radio").nth(0).check()
     assert seen(reply).startswith("Wrong: Not so: beyond the best penalty bias wins,")
     assert reply.locator(".katex-display:visible").count() == 1
