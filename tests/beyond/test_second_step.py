@@ -26,14 +26,20 @@ def without_line(z):
 SMALL = Setting(n=600, d=300, N=1200, output="scaled", target=without_line, step=0.7 * 1200**0.5)
 
 
-def measured(setting, orders, batch, rng):
-    """<h_k, beta_*>, <h_k, b> and |h_k|^2 of one draw, the last between the halves of the neurons."""
+def one_step_taken(setting, batch, rng):
+    """Networks before and after a step, the two directions, and the batch of the second step."""
     network, direction = initial_network(setting, rng), sample_direction(setting.d, rng)
     X, y = sample_batch(setting, setting.n, direction, rng)
     b = gradient_direction(network, X, y, setting.output)
     stepped = gradient_step(network, X, y, setting.step, setting.output)
     if batch == "fresh":
         X, y = sample_batch(setting, setting.n, direction, rng)
+    return network, stepped, direction, b, X, y
+
+
+def measured(setting, orders, batch, rng):
+    """<h_k, beta_*>, <h_k, b> and |h_k|^2 of one draw, the last between the halves of the neurons."""
+    network, stepped, direction, b, X, y = one_step_taken(setting, batch, rng)
     gradient = first_layer_gradient(stepped, X, y, setting.output)
     polynomials = hermite(max(orders), np.sqrt(setting.N) * network.readout)[list(orders)]
     # Noise of single neurons adds 1/N to |h|^2, and nothing to the product of two halves.
@@ -120,12 +126,7 @@ def test_the_weight_of_a_sample_is_the_mean_over_networks(batch):
     """A network's weights, against omega at the t and y that its own first step gave the samples."""
     rng, slopes = np.random.default_rng(3), []
     for _ in range(20):
-        network, direction = initial_network(SMALL, rng), sample_direction(SMALL.d, rng)
-        X, y = sample_batch(SMALL, SMALL.n, direction, rng)
-        b = gradient_direction(network, X, y, SMALL.output)
-        stepped = gradient_step(network, X, y, SMALL.step, SMALL.output)
-        if batch == "fresh":
-            X, y = sample_batch(SMALL, SMALL.n, direction, rng)
+        network, stepped, _, b, X, y = one_step_taken(SMALL, batch, rng)
         own = np.sum(X**2, axis=1) * y / SMALL.n if batch == "same" else 0
         z = X @ stepped.weights.T
         residual = y - SMALL.activation(z) @ network.readout / np.sqrt(SMALL.N)

@@ -4,7 +4,6 @@ cache        chapters run again when the library changes
 formulas     KaTeX sets them while the site is built
 reference    the library's pages, from its docstrings
 predict      questions that the reader answers before the page does
-own          a reader's own activation and target, computed on the page
 notebooks    notebooks for JupyterLab, Binder and Colab, made from the pages
 repository   what depends on the public repository's address
 results      every result, stated once
@@ -16,13 +15,13 @@ import os
 
 from sphinx.application import Sphinx
 
-from . import cache, formulas, notebooks, own, pages, predict, reference, repository, results, search
+from . import cache, formulas, notebooks, pages, predict, reference, repository, results, search
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     # The kernels that run the chapters inherit this: the library then draws figures
     # for a page without a kernel instead of widgets that would be dead there.
     os.environ["ONESTEP_STATIC"] = "1"
-    for module in (cache, formulas, reference, results, search, repository, predict, own, notebooks, pages):
+    for module in (cache, formulas, reference, results, search, repository, predict, notebooks, pages):
         module.connect(app)
     return {"parallel_read_safe": True}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-RUN = """stem => {
+RUN = """() => {
   const notebook = jupyterapp.shell.currentWidget.content;
   notebook.activeCellIndex = notebook.widgets.findIndex(
     c => c.model.type === 'code' && /\\blab\\(/.test(c.model.sharedModel.getSource()));
