@@ -284,8 +284,9 @@ def _evaluate(features: GroupTable, ratios: Ratios, c: np.ndarray, V: np.ndarray
     R = np.einsum("...k,...gk,...kgg->...g", weights, scales, pull)
     next_c = ratios.b * features.fractions / (Omega + R)
     tall = np.sqrt(weights)[..., None, None] * factor * root[..., None, :]
-    triangle = np.linalg.qr(tall.reshape(*tall.shape[:-3], -1, pairs.groups), mode="r")
-    squares = np.sum((triangle @ features.means.mu1) ** 2, axis=-2)
+    # As many rows as groups will do: a rotation leaves the sum of their squares.
+    tall = np.linalg.qr(tall.reshape(*tall.shape[:-3], -1, pairs.groups), mode="r")
+    squares = np.sum((tall @ features.means.mu1) ** 2, axis=-2)
     next_V = (squares + combine(next_c, features.means.mu2_sq)) / ratios.b
     gain = next_c**2 / (ratios.b * features.fractions)
     response, coupling = _response(features, gain, K, J, pull)

@@ -117,8 +117,8 @@ __all__ = [
 _TOLERANCE = 1e-12
 # Vocabularies larger than this are solved by accelerated sweeps, smaller ones by Newton's method.
 _FEW = 8
-# Points times squared groups that are solved together.
-_TOGETHER = 256
+# Points times squared groups that are solved together, of the smaller ones.
+_TOGETHER = 128
 _MOST_NODES = 6000
 
 
@@ -195,7 +195,7 @@ def point_losses(points: Sequence[tuple[SpikedModel, Ratios]]) -> np.ndarray:
     models, ratios = zip(*points, strict=True)
     groups = models[0].spikes.size
     alike = [one.spikes.size == groups and one.activation is models[0].activation for one in models]
-    if len(points) == 1 or (all(alike) and len(points) <= _TOGETHER // groups**2):
+    if len(points) == 1 or (all(alike) and groups <= _FEW and len(points) <= _TOGETHER // groups**2):
         try:
             solution = _solve(models, _joined(ratios))
             return np.reshape([solution.train, solution.test, solution.objective], (3, -1))
