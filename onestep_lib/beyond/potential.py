@@ -1,4 +1,4 @@
-r"""One function whose stationary point is the ridge fit on spiked random features, and its value the objective.
+r"""One function whose stationary point is the ridge fit on spiked features, and its value the objective.
 
 For groups g of neurons with the conditional means of
 :mod:`onestep_lib.spiked_features.conditional_means`, in the letters of the chapter on errors after a giant
@@ -13,22 +13,24 @@ step,
         +\sum_g\frac{s_{1,g}^2/d+s_{\ell,g}^2}{\varrho_g},
 
    \frac1D=1+\phi\Big[\mu_1^\top\sum_kw_kK_k\,\mu_1+\sum_g\varrho_g\mu_{2,g}^2\Big],\qquad
-   E=(h_0-\bar f)^2+\mathrm{Var}(y|\kappa)-2h_1\,s_\perp\cdot\mu_1+\mu_1^\top Q\mu_1+\sum_g\mu_{2,g}^2|\hat a_g|^2,
+   E=(h_0-\bar f)^2+\mathrm{Var}(y|\kappa)-2h_1\,s_\perp\cdot\mu_1+\mu_1^\top Q\mu_1
+     +\sum_g\mu_{2,g}^2|\hat a_g|^2,
 
    K_k=J_kC_k,\quad J_k=(I+C_kD_1)^{-1},\quad C_k=\mathrm{diag}(\varrho_gs_g(k)),\quad
    R_g=\sum_kw_ks_g(k)[D_1J_k]_{gg},
 
-with the mean part :math:`\bar f` and the bins k of the bulk as in :mod:`onestep_lib.spiked_features.losses`. For
-one group and isotropic rows it is :eq:`eq-giant-potential`. The unknowns are :math:`s_1,s_v,s_\ell,s_\perp`, the
-overlaps Q of the groups' directions across v, the squared lengths :math:`|\hat a_g|^2`, the responses
-:math:`\varrho_g` and the matrix :math:`D_1`. A Gaussian readout has its nodes for groups, no spike is the spike 0.
+with the mean part :math:`\bar f` and the bins k of the bulk as in :mod:`onestep_lib.spiked_features.losses`.
+For one group and isotropic rows it is :eq:`eq-giant-potential`. The unknowns are
+:math:`s_1,s_v,s_\ell,s_\perp`, the overlaps Q of the groups' directions across v, the squared lengths
+:math:`|\hat a_g|^2`, the responses :math:`\varrho_g` and the matrix :math:`D_1`. The groups of a Gaussian
+readout are its nodes; without a step the spike is 0.
 
 The source h adds h times the test loss to what ridge regression minimises: at the stationary point
 
 .. math:: \Phi=\text{objective},\qquad\partial_h\Phi=\text{test},\qquad
           (1-\lambda\,\partial_\lambda)\Phi=\text{train}.
 
-Derived by a cavity argument, by replicas (Cui et al., arXiv 2402.04980) and by Gordon's comparison; not proved.
+Derived by a cavity argument, by replicas (Cui et al., arXiv 2402.04980), by Gordon's comparison; not proved.
 
 Functions
 ---------
@@ -60,7 +62,7 @@ def potential_unknowns(solution: SpikedSolution) -> dict[str, np.ndarray]:
     Returns
     -------
     dict
-        "s_1", "s_v", "s_length", "s_perp", "a_sq" and "rho", one entry a group, and the matrices "Q" and "D_1".
+        "s_1", "s_v", "s_length", "s_perp", "a_sq", "rho", one entry a group, and the matrices "Q", "D_1".
 
     Examples
     --------

@@ -14,27 +14,29 @@ Given the resolvent of :mod:`onestep_lib.spiked_features.fixed_point` (its c, D,
 
 the *mean part* of the fit, 3G coefficients :math:`x=(s_1,s_v,s_\ell)` of the functions :math:`\Psi`, is
 
-.. math:: \bar f=\sum_g\big[s_{1,g}\mu_{0,g}+s_{v,g}\,\kappa\,\mu_{1,g}+s_{\ell,g}\sqrt{\nu_g/2}\,m_{2,g}\big]=x\cdot\Psi,
+.. math:: \bar f=\sum_g\big[s_{1,g}\mu_{0,g}+s_{v,g}\,\kappa\,\mu_{1,g}
+          +s_{\ell,g}\sqrt{\nu_g/2}\,m_{2,g}\big]=x\cdot\Psi,
 
    x=\arg\min\ a\langle D(h_0-\bar f)^2\rangle+x^\top Px-2s_v^\top K_{vv}^{-1}K_{v\theta}\hat m,
 
    P=\mathrm{diag}\Big(\frac1{d\,c},\ K_{vv}^{-1}-\Lambda,\ \frac1c\Big),
 
-   \upsilon=K_{vv}^{-1}(s_v-K_{v\theta}\hat m),\qquad s_\perp=K_{v\theta}^\top\upsilon+K_{\theta\theta}\hat m .
+   \upsilon=K_{vv}^{-1}(s_v-K_{v\theta}\hat m),\quad s_\perp=K_{v\theta}^\top\upsilon+K_{\theta\theta}\hat m .
 
 Where the length of a row is correlated with its component along v, :math:`\kappa\mu_1` becomes
 :math:`\kappa\mu_1+\frac12\lambda m_2` with the slope :math:`\lambda` of the one on the other; an initial
 length that both know is G coefficients more in :math:`s_\ell` (`kappa_table`).
 
 The entry 1/(d c) is the penalty of the means at finite d; without d it is 0. Isotropic rows have
-:math:`K_{vv}=K_{\theta\theta}=(c^{-1}+\Lambda)^{-1}`, :math:`K_{v\theta}=0` and :math:`P_{SS}=1/c`. With
+:math:`K_{vv}=K_{\theta\theta}=(c^{-1}+\Lambda)^{-1}`, :math:`K_{v\theta}=0` and :math:`P_{vv}=1/c`. With
 :math:`A_g=|\hat a_g|^2` the sum of :math:`\hat a_j^2` over group g, and :math:`Q_{gh}` the product of the
-groups' directions :math:`\sum_{j\in g}\hat a_jw_j` beyond :math:`s_{v,g}s_{v,h}`, (Q, A) solves a linear system: the derivative
-:math:`t'` of the resolvent's map, with the sources
+groups' directions :math:`\sum_{j\in g}\hat a_jw_j` beyond :math:`s_{v,g}s_{v,h}`, (Q, A) solves a linear
+system: the derivative :math:`t'` of the resolvent's map, with the sources
 
 .. math:: Q_0=\sum_kK_kf_kf_k^\top K_k-s_vs_v^\top,\qquad f_k=v_k\upsilon+\theta_k\hat m,
 
-   A_{0,g}=\frac{c_g^2}{\beta\pi_g}\Big(\sum_ks_g(k)\,[J_k^\top f_k]_g^2+\frac{s_{\ell,g}^2+s_{1,g}^2/d}{c_g^2}\Big),
+   A_{0,g}=\frac{c_g^2}{\beta\pi_g}\Big(\sum_ks_g(k)\,[J_k^\top f_k]_g^2
+          +\frac{s_{\ell,g}^2+s_{1,g}^2/d}{c_g^2}\Big),
 
 and the error itself as the force on both,
 

@@ -95,7 +95,8 @@ def test_every_loss_is_a_slope_of_the_potential(kind, deviation):
         for name, value in potential_unknowns(solution).items():
             direction = value * rng.choice([-1, 1], value.shape)
             slopes.append(slope(solution, name, direction) / objective)
-    deviation("potential.potential", f"losses of the cavity equations: {kind}", found, expected)
+    route = "traces of random features" if kind == "no spike" else "equations of the cavity argument"
+    deviation("potential.potential", f"every loss, from the {route}", found, expected)
     print(f"{kind}: {np.max(np.abs(np.divide(found, expected) - 1)):.1e}, slopes {np.abs(slopes).max():.1e}")
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert np.abs(slopes).max() < 1e-6
