@@ -7,6 +7,7 @@ predict      questions that the reader answers before the page does
 notebooks    notebooks for JupyterLab, Binder and Colab, made from the pages
 repository   what depends on the public repository's address
 results      every result, stated once
+slides       a deck for each chapter
 search       words and numbers as readers type them, and which page comes first
 pages        pictures, ids and files that the theme's HTML would carry otherwise
 """
@@ -15,13 +16,13 @@ import os
 
 from sphinx.application import Sphinx
 
-from . import cache, formulas, notebooks, pages, predict, reference, repository, results, search
+from . import cache, formulas, notebooks, pages, predict, reference, repository, results, search, slides
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     # The kernels that run the chapters inherit this: the library then draws figures
     # for a page without a kernel instead of widgets that would be dead there.
     os.environ["ONESTEP_STATIC"] = "1"
-    for module in (cache, formulas, reference, results, search, repository, predict, notebooks, pages):
+    for module in (cache, formulas, reference, results, search, repository, predict, notebooks, pages, slides):
         module.connect(app)
     return {"parallel_read_safe": True}
