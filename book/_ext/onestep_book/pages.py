@@ -11,7 +11,8 @@ from sphinx.application import Sphinx
 
 COLOURS = 256  # a drawing has no more: a third of the bytes
 PICTURE = re.compile(r'<img\b[^>]*\bsrc="([^":]+\.(?:png|svg))"[^>]*>')
-SVG = re.compile(rb'<svg\b[^>]*? width="(\d+)" height="(\d+)"')
+SVG = re.compile(rb'<svg\b[^>]*? width="([\d.]+)(pt)?" height="([\d.]+)(pt)?"')
+POINT = 110 / 72  # pixels: figures are drawn for screens of 110 dots an inch
 # The theme has its icons twice: as fonts, and as a script of 1.5 MB, which every page names.
 EMPTY, UNUSED = "scripts/fontawesome.js", ("**/*.map", "**/*.LICENSE.txt", "vendor/fontawesome/**/*.ttf")
 
@@ -47,8 +48,11 @@ def say_sizes(app: Sphinx, page: str, template: str, context: dict[str, Any], do
 
 def size_of(picture: bytes) -> tuple[int, int]:
     """Width and height in the head of an SVG or a PNG."""
-    drawn = SVG.search(picture[:1000])
-    return (int(drawn[1]), int(drawn[2])) if drawn else struct.unpack(">II", picture[16:24])
+    drawn = SVG.search(picture[:2000])
+    if drawn is None:
+        return struct.unpack(">II", picture[16:24])
+    width, height = (round(float(drawn[k]) * (POINT if drawn[k + 1] else 1)) for k in (1, 3))
+    return width, height
 
 
 def lighten(app: Sphinx, exception: Exception | None) -> None:
