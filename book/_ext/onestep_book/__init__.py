@@ -7,8 +7,8 @@ predict      questions that the reader answers before the page does
 notebooks    notebooks for JupyterLab, Binder and Colab, made from the pages
 repository   what depends on the public repository's address
 results      every result, stated once
-slides       a deck for each chapter
 search       words and numbers as readers type them, and which page comes first
+slides       of each chapter, from its page
 pages        pictures, ids and files that the theme's HTML would carry otherwise
 """
 
@@ -23,6 +23,17 @@ def setup(app: Sphinx) -> dict[str, bool]:
     # The kernels that run the chapters inherit this: the library then draws figures
     # for a page without a kernel instead of widgets that would be dead there.
     os.environ["ONESTEP_STATIC"] = "1"
-    for module in (cache, formulas, reference, results, search, repository, predict, notebooks, pages, slides):
+    for module in (
+        cache,
+        formulas,
+        reference,
+        results,
+        search,
+        repository,
+        predict,
+        notebooks,
+        pages,
+        slides,
+    ):
         module.connect(app)
     return {"parallel_read_safe": True}

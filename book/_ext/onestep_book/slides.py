@@ -1,12 +1,13 @@
 """Slides of each chapter, made from its page: `slides/NN-name.html`.
 
-The question and what the reader is asked, each figure with the sentences that name it or stand around it, each
-numbered equation between those around it, and the summary. Words end where a sentence does, at `WORDS` at most.
+The question and what the reader is asked, each figure with the sentences that name it or stand around it,
+numbered equations between those around them, and the summary. Words end where a sentence does, at `WORDS` at
+most.
 """
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import chain, takewhile
 from typing import Any
 
 from docutils import nodes
@@ -34,38 +35,53 @@ def write_slides(app: Sphinx, page: str, template: str, context: dict[str, Any],
 def slides(doctree: nodes.document) -> Iterator[list[nodes.Node]]:
     """Of each slide the heading, words, the picture, and words below it."""
     for section in doctree.findall(nodes.section):
-        if not isinstance(section[0], nodes.title) or section["ids"] == ["check-yourself"]:
+        if not isinstance(section[0], nodes.title) or "check-yourself" in section["ids"]:
             continue
         said = [node for node in section if not isinstance(node, nodes.target)]
         before: list[Sentence] = []
-        for node, following in pairwise([*said, None]):
-            before = sentences(node) or before
-            for picture in pictures(node):
-                opens = isinstance(picture, Question) or "os-answer" in node["classes"]
-                figure = isinstance(picture, nodes.figure)
-                above, below = shortened(before if opens else named(said, picture["ids"]) if figure else []), []
-                if not above:
-                    ends = [x for x in sentences(following) if x[-1].astext().endswith(".")]
-                    below = shortened(ends, WORDS - count(before[-1:]))
-                    above = shortened(before[::-1], WORDS - count(below))[::-1]
-                yield [copied(x) for x in ([section[0].children], above, [[picture]], below)]
-                before = []
-            if section["ids"] == ["summary"] and before:
-                yield [copied(x) for x in ([section[0].children], shortened(before), [], [])]
-                break
+        below: list[Sentence] = []
+        for k, node in enumerate(said):
+            if told := sentences(node):
+                before, below = told[len(below) :] or told[-1:], []
+            shown = [] if is_equation(said[k - 1]) and is_equation(node) else pictures(said[k:])
+            summary = "summary" in section["ids"] and before
+            if not shown and not summary:
+                continue
+            opens = summary or isinstance(node, Question) or "os-answer" in node["classes"]
+            above = shortened(before if opens else named(said, shown))
+            if not above:
+                after = next((x for x in said[k + 1 :] if not is_equation(x)), None)
+                whole = [x for x in sentences(after) if x[-1].astext().endswith(".")]
+                below = shortened(whole, WORDS - count(before[-1:]))
+                above = shortened(before[::-1], WORDS - count(below))[::-1]
+            yield [
+                copied(section[0].children),
+                copied(chain(*above)),
+                copied(shown, nodes.container),
+                copied(chain(*below)),
+            ]
+            before = []
+            if summary:
+                return  # what follows is for the reader alone
 
 
-def pictures(node: nodes.Node) -> Iterator[nodes.Element]:
-    """The question, a numbered equation, or what a cell draws."""
-    if isinstance(node, Question) or (isinstance(node, nodes.math_block) and node.get("number")):
-        yield node
-    elif node.get("nb_element") == "cell_code":
-        explorers = [x for x in node.findall(nodes.raw) if 'class="onestep-explorer"' in x.astext()]
-        yield from list(node.findall(nodes.figure)) or explorers
+def is_equation(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.math_block) and node.get("number") is not None
 
 
-def named(said: Iterable[nodes.Node], ids: list[str]) -> list[Sentence]:
+def pictures(said: list[nodes.Node]) -> list[nodes.Node]:
+    """A question, what a cell draws, or the equations up to the next words, if `said` begins with it."""
+    if isinstance(said[0], Question):
+        return said[:1]
+    if said[0].get("nb_element") != "cell_code":
+        return list(takewhile(is_equation, said))
+    explorers = [x for x in said[0].findall(nodes.raw) if 'class="onestep-explorer"' in x.astext()]
+    return list(said[0].findall(nodes.figure)) or explorers
+
+
+def named(said: Iterable[nodes.Node], shown: list[nodes.Node]) -> list[Sentence]:
     """The sentences from the first that names a figure."""
+    ids = [name for picture in shown if isinstance(picture, nodes.figure) for name in picture["ids"]]
     for found in map(sentences, said):
         for k, sentence in enumerate(found):
             links = (link for part in sentence for link in part.findall(nodes.reference))
@@ -80,9 +96,9 @@ def sentences(paragraph: nodes.Node | None) -> list[Sentence]:
     for part in paragraph if isinstance(paragraph, nodes.paragraph) else ():
         first, *others = re.split(r"(?<=[.!?])\s+", part) if isinstance(part, nodes.Text) else [part]
         found[-1].append(first)
-        found += [[other] for other in others]
-    whole = ([nodes.Text(x) if isinstance(x, str) else x for x in sentence if x != ""] for sentence in found)
-    return [sentence for sentence in whole if sentence]
+        found += [[f" {other}"] for other in others]
+    made = ([nodes.Text(x) if isinstance(x, str) else x for x in sentence] for sentence in found)
+    return [sentence for sentence in made if "".join(x.astext() for x in sentence).strip()]
 
 
 def shortened(found: list[Sentence], most: int = WORDS) -> list[Sentence]:
@@ -94,15 +110,16 @@ def shortened(found: list[Sentence], most: int = WORDS) -> list[Sentence]:
 
 def count(found: list[Sentence]) -> int:
     """Words; a formula is one."""
-    parts = ("x" if isinstance(part, nodes.math) else part.astext() for sentence in found for part in sentence)
+    parts = (
+        "x" if isinstance(part, nodes.math) else part.astext() for sentence in found for part in sentence
+    )
     return len(re.findall(r"\w[\w'’-]*", " ".join(parts)))
 
 
-def copied(found: list[Sentence]) -> nodes.Element:
+def copied(parts: Iterable[nodes.Node], kind: type[nodes.Element] = nodes.inline) -> nodes.Element:
     """A copy without links and captions: on a slide there is nothing to follow."""
-    made = nodes.container()
-    for sentence in found:
-        made += [*(part.deepcopy() for part in sentence), nodes.Text(" ")]
+    made = kind()
+    made += [part.deepcopy() for part in parts]
     for link in list(made.findall(nodes.reference)):
         link.parent.replace(link, link.children)
     for caption in list(made.findall(nodes.caption)):
