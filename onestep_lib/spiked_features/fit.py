@@ -1,4 +1,4 @@
-r"""The fit at one point: its mean part (M, S, T), its second moments (Q, N), the error E(kappa), the losses.
+r"""The fit at one point: its mean part, its second moments, the error E(kappa), the losses.
 
 The mean part is a weighted least-squares problem with the penalty P, the second moments a linear system with
 the matrix of the fixed point; the formulas are those of :mod:`onestep_lib.spiked_features.losses`.
@@ -30,11 +30,10 @@ class SpikedSolution:
     Parameters
     ----------
     train, test, objective : float
-    M, S, T, m, N : ndarray, shape (G,)
-        :math:`M_g=\frac1{\sqrt N}\sum_{j\in g}a_j`, S and m the parts of
-        :math:`s_g=\frac1{\sqrt N}\sum_{j\in g}a_jw_j` along v and :math:`\theta_\perp`, T the one along the
-        row lengths (2G numbers for a model with `initial`), :math:`N_g=\frac1N\sum_{j\in g}a_j^2`, for
-        :math:`a=\sqrt N\hat a`.
+    s_1, s_v, s_length, s_perp, a_sq : ndarray, shape (G,)
+        :math:`s_{1,g}=\sum_{j\in g}\hat a_j`, the parts :math:`s_{v,g},s_{\perp,g}` of
+        :math:`s_g=\sum_{j\in g}\hat a_jw_j` along v and :math:`\beta_\perp`, the one :math:`s_{\ell,g}` along
+        the row lengths (2G numbers for a model with `initial`), and :math:`|\hat a_g|^2`.
     Q : ndarray, shape (G, G)
         Overlaps of the :math:`s_g` across v.
     error : ndarray, shape (K,)
@@ -48,12 +47,12 @@ class SpikedSolution:
     train: float
     test: float
     objective: float
-    M: np.ndarray
-    S: np.ndarray
-    T: np.ndarray
-    m: np.ndarray
+    s_1: np.ndarray
+    s_v: np.ndarray
+    s_length: np.ndarray
+    s_perp: np.ndarray
     Q: np.ndarray
-    N: np.ndarray
+    a_sq: np.ndarray
     error: np.ndarray
     ratios: Ratios
     point: FixedPoint
@@ -61,7 +60,7 @@ class SpikedSolution:
 
 
 def solve_fit(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> SpikedSolution:
-    r"""The mean part, then (Q, N) from :math:`(I-t')y=` source, and the losses."""
+    r"""The mean part, then (Q, A) from :math:`(I-t')y=` source, and the losses."""
     features, labels, weights, D = table.features, table.labels, table.grid.weights, point.D
     pairs, means, G = features.pairs, features.means, point.c.size
     mass = ratios.a * weights * D
@@ -74,24 +73,24 @@ def solve_fit(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> SpikedSo
     penalty[2 * G :, 2 * G :] = np.diag(np.tile(1 / point.c, size // G - 2))
     pull[G : 2 * G] = known.inverse @ known.K_vt @ m_hat
     x = least_squares(table, mass, penalty, pull)
-    M, S, T = np.split(x, [G, 2 * G])
+    s_1, s_v, s_length = np.split(x, [G, 2 * G])
     missed = labels.h0 - x @ table.columns
-    upsilon = known.inverse @ (S - known.K_vt @ m_hat)
-    m = known.K_vt.T @ upsilon + known.K_tt @ m_hat
-    pulled = m @ means.mu1
+    upsilon = known.inverse @ (s_v - known.K_vt @ m_hat)
+    s_perp = known.K_vt.T @ upsilon + known.K_tt @ m_hat
+    pulled = s_perp @ means.mu1
 
     Q0, T0 = _sources(table, point, np.stack([upsilon, m_hat], axis=1))
     gain = point.c**2 / (ratios.beta * features.fractions)
-    T0 += (np.sum(T.reshape(-1, G) ** 2, axis=0) + ratios.inverse_d * M**2) / point.c**2
-    source = np.concatenate([pairs.vector(Q0 - np.outer(S, S)), gain * T0])
+    T0 += (np.sum(s_length.reshape(-1, G) ** 2, axis=0) + ratios.inverse_d * s_1**2) / point.c**2
+    source = np.concatenate([pairs.vector(Q0 - np.outer(s_v, s_v)), gain * T0])
     forcing = ratios.a / ratios.beta * point.response @ (features.moments * weights * D**2)
     fixed = missed**2 + labels.variance - 2 * labels.h1 * pulled
     y = np.linalg.solve(point.jacobian, source + forcing @ fixed)
     error = fixed + y @ features.counted
-    Q, N = pairs.matrix(y[: pairs.size]), y[pairs.size :]
+    Q, a_sq = pairs.matrix(y[: pairs.size]), y[pairs.size :]
 
     train, test = float(weights @ (D**2 * error)), float(weights @ error)
-    objective = train + ratios.ridge * float(N.sum())
+    objective = train + ratios.ridge * float(a_sq.sum())
     envelope = weights @ (D * (labels.h0 * missed + labels.variance - labels.h1 * pulled))
     # Its terms have the size of the squared labels, and so has its rounding.
     rounding = CANCELLED * float(weights @ (D * labels.H))
@@ -99,12 +98,13 @@ def solve_fit(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> SpikedSo
     if not gap < _ENVELOPE:
         at = {"spikes": features.fractions.size, "ratios": ratios}
         raise ConvergenceError("spiked_features (second moments)", gap, at, ratios.difficulty(features))
-    return SpikedSolution(train, test, objective, M, S, T, m, Q, N, error, ratios, point, table)
+    lengths = s_1, s_v, s_length, s_perp, Q, a_sq
+    return SpikedSolution(train, test, objective, *lengths, error, ratios, point, table)
 
 
 @dataclass(frozen=True, eq=False)
 class _Forms:
-    """K_vt, K_tt, the inverse of K_vv, and what it is beyond Lambda: the penalty of S."""
+    """K_vt, K_tt, the inverse of K_vv, and what it is beyond Lambda: the penalty of s_v."""
 
     K_vt: np.ndarray
     K_tt: np.ndarray
@@ -140,7 +140,7 @@ def least_squares(table: SpikedTable, mass: np.ndarray, penalty: np.ndarray, pul
 
 
 def _sources(table: SpikedTable, point: FixedPoint, forces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The sums over the bulk in Q_0 and in N_0, for the forces (upsilon, m-hat), shape (G, 2)."""
+    """The sums over the bulk in Q_0 and in A_0, for the forces (upsilon, m-hat), shape (G, 2)."""
     bulk = table.features.bulk
     overlaps = np.moveaxis(np.array([[bulk.vv, bulk.vt], [bulk.vt, bulk.tt]]), -1, 0)
     moved, pulled = point.K @ forces, np.swapaxes(point.J, 1, 2) @ forces

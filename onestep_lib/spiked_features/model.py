@@ -270,8 +270,7 @@ def kappa_table(model: SpikedModel, grid: KappaGrid) -> SpikedTable:
     if np.any(model.initial):
         longer, further = np.sqrt(2) * np.asarray(model.initial)[..., None]
         columns.append(longer * length + further * along)
-    one, groups = np.ones(1), model.spikes.size
-    bulk = model.bulk or BulkCovariance(one, one, 0 * one, one, np.ones((groups, 1)))
+    bulk = model.bulk or BulkCovariance.isotropic(model.spikes.size)
     features = GroupTable(means, grid.weights, model.fractions, bulk)
     return SpikedTable(grid, features, labels, np.concatenate(columns))
 
@@ -337,6 +336,12 @@ class BulkCovariance:
     vt: np.ndarray
     tt: np.ndarray
     scales: np.ndarray
+
+    @classmethod
+    def isotropic(cls, groups: int) -> BulkCovariance:
+        """Return the identity, for each of so many groups."""
+        one = np.ones(1)
+        return cls(one, one, 0 * one, one, np.ones((groups, 1)))
 
 
 class Pairs:
