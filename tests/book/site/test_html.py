@@ -98,6 +98,7 @@ def faults(site: Path, path: str) -> list[str]:
     found += [f"no {part} in the head" for part in missing_in_head(page)]
     if path in READ:
         found += [f"no size: {i['src']}" for i in seen.images if not (i.get("width") and i.get("height"))]
+        found += [f"breaks anywhere: {x}" for x in re.findall(r'class="pre">([\w/.:-]{30,})<', text)]
         # The index of all words is loaded by the search page only.
         found += ["loads searchindex.js"] * ("searchindex.js" in text)
     return found
