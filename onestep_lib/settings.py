@@ -137,8 +137,8 @@ class Setting:
     r"""An experiment; the normalisation is that of :mod:`onestep_lib.settings`.
 
     The fields in groups: sizes (n, d, N, n_0), the problem (activation, target, noise), the fit (ridge), the
-    start (rows, readout), the step (step, output), and what no theory covers but the simulator does (other
-    ``inputs``, ``fresh=False``, several ``updates``, rows by hand, and ``shared`` beside step 0).
+    start (rows, readout, shared), the step (step, output), and what no theory covers but the simulator does
+    (other ``inputs``, ``fresh=False``, several ``updates``, rows by hand).
 
     Parameters
     ----------
@@ -330,8 +330,7 @@ class Setting:
         """Raise where the initial rows have a component in common."""
         if self.shared:
             raise ValueError(
-                f"shared must be 0 here, got {self.shared:.6g} (at step 0 "
-                "onestep_lib.beyond.shared_features covers it)"
+                f"shared must be 0 here, got {self.shared:.6g} (onestep_lib.beyond.shared_features covers it)"
             )
 
     def require_small_output(self) -> None:

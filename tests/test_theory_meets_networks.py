@@ -79,6 +79,14 @@ ROWS = {
     "shared rows, abs": Row(
         size(400, 0.5, 0.75, activation="abs", target=HE12, ridge=PATH, shared=0.9), shared_features
     ),
+    "shared rows after a step, relu": Row(
+        stepped(600, 0.25, 0.5, (0.5, 2), activation="centred relu", target=HE12, ridge=0.05, readout="signs",
+                shared=0.75), shared_features,
+    ),
+    "shared rows after a step, softplus": Row(
+        stepped(600, 0.25, 0.5, (0.5, 2), activation="softplus", target="sin", ridge=0.05, shared=0.4,
+                readout=[1.0, -0.5], rows="spherical", n_0=900), shared_features,
+    ),
     "two spikes, signs": Row(
         size(400, 0.6, 0.8, activation="softplus", target=HE12, step=(3.0, 8.0), ridge=0.1, readout="signs"),
         **TWO_SPIKES,

@@ -7,8 +7,7 @@ from onestep_lib.beyond.cross_validation import *
 from onestep_lib.beyond.even_targets import *
 from onestep_lib.beyond.finite_size import *
 from onestep_lib.beyond.free_model import *
-from onestep_lib.beyond.gordon import *
-from onestep_lib.beyond.replica import *
+from onestep_lib.beyond.potential import *
 from onestep_lib.beyond.scatter import *
 from onestep_lib.beyond.second_step import *
 from onestep_lib.beyond.shared_rows import *

@@ -1,8 +1,8 @@
 r"""How much the losses of a ridge regression on spiked features vary from draw to draw.
 
-All three losses are derivatives of one minimum. With a source h on the test loss R(a) of a readout a,
+All three losses are derivatives of one minimum. With a source h on the test loss L(a) of a readout a,
 
-.. math:: C=\min_a\ \sum_i(y_i-f(x_i))^2+\lambda|a|^2+hn\,R(a),\qquad
+.. math:: C=\min_a\ \sum_i(y_i-f(x_i))^2+\lambda|a|^2+hn\,L(a),\qquad
           \text{objective}=\frac Cn,\quad \text{test}=\frac1n\partial_hC,\quad
           \text{train}=\frac1n(1-\lambda\partial_\lambda)C
 
@@ -26,16 +26,16 @@ forces of covariance :math:`\beta\mathcal T_g`,
 **Overlaps.** With the letters of :mod:`onestep_lib.spiked_features.losses` for isotropic rows, D + h in
 place of D where it weighs the squared errors of a fit, and primes for the second copy,
 
-.. math:: E=(h_0-F_0)(h_0-F_0')+\mathrm{Var}(y|\kappa)-h_1(m+m')\cdot\mu_1+\mu_1^\top Q\mu_1
-          +\textstyle\sum_g\mu_{2,g}^2N_g,
+.. math:: E=(h_0-\bar f)(h_0-\bar f')+\mathrm{Var}(y|\kappa)-h_1(s_\perp+s_\perp')\cdot\mu_1+\mu_1^\top Q\mu_1
+          +\textstyle\sum_g\mu_{2,g}^2A_g,
 
-   Q=mm'^\top+J\Big[\mathrm{diag}\,N+\tfrac tbCFC'\Big]J'^\top,\qquad
+   Q=s_\perp s_\perp'^\top+J\Big[\mathrm{diag}\,A+\tfrac tbCFC'\Big]J'^\top,\qquad
    F=a\langle DD'E\,\mu_1\mu_1^\top\rangle,
 
-   \mathcal T_g=t_gt'_g+\frac{S_gS'_g+T_gT'_g+M_gM'_g/d}{c_gc'_g}
-   +\Big(J^\top\big[\tfrac tbF+\Lambda\,\mathrm{diag}N\,\Lambda'\big]J'\Big)_{gg},
+   \mathcal T_g=t_gt'_g+\frac{s_{v,g}s_{v,g}'+s_{\ell,g}s_{\ell,g}'+s_{1,g}s_{1,g}'/d}{c_gc'_g}
+   +\Big(J^\top\big[\tfrac tbF+\Lambda\,\mathrm{diag}A\,\Lambda'\big]J'\Big)_{gg},
 
-   N_g=s\,\frac{c_gc'_g}{b^2\pi_g}\big(t\,a\langle DD'E\mu_{2,g}^2\rangle+b\mathcal T_g\big),
+   A_g=s\,\frac{c_gc'_g}{b^2\pi_g}\big(t\,a\langle DD'E\mu_{2,g}^2\rangle+b\mathcal T_g\big),
    \qquad a=\tfrac nN,\ b=\tfrac Nd,
 
 a linear system. At t = s = 1 and equal sources it is the one of the losses.
@@ -211,9 +211,9 @@ class Fit:
     D: np.ndarray
     J: np.ndarray
     fitted: np.ndarray
-    M: np.ndarray
-    ST: np.ndarray
-    m: np.ndarray
+    s_1: np.ndarray
+    s_rest: np.ndarray
+    s_perp: np.ndarray
     pull: np.ndarray
 
 
@@ -250,8 +250,9 @@ class Problem:
         penalty = np.diag(np.concatenate([1 / (self.d * c), np.tile(1 / c, parts)]))
         x = least_squares(self.table, mass, penalty, np.zeros(len(penalty)))
         force = means.mu1 @ (mass * labels.h1)
-        M, ST = x[:G], x[G:].reshape(parts, G)
-        return Fit(c, Lambda, D, J, x @ self.table.columns, M, ST, J @ (c * force), J.T @ force)
+        s_1, s_rest = x[:G], x[G:].reshape(parts, G)
+        s_perp, fitted = J @ (c * force), x @ self.table.columns
+        return Fit(c, Lambda, D, J, fitted, s_1, s_rest, s_perp, J.T @ force)
 
     def pair(self, one: Fit, two: Fit) -> Pair:
         """What the overlaps of two fits have in common, whatever they share."""
@@ -261,9 +262,11 @@ class Problem:
         moments = np.concatenate([products, means.mu2_sq])
         mass = a * self.table.grid.weights * one.D * two.D
         fixed = (labels.h0 - one.fitted) * (labels.h0 - two.fitted) + labels.variance
-        fixed = fixed - labels.h1 * ((one.m + two.m) @ means.mu1)
+        fixed = fixed - labels.h1 * ((one.s_perp + two.s_perp) @ means.mu1)
         source = one.pull * two.pull
-        source = source + (np.sum(one.ST * two.ST, axis=0) + one.M * two.M / self.d) / (one.c * two.c)
+        source = source + (np.sum(one.s_rest * two.s_rest, axis=0) + one.s_1 * two.s_1 / self.d) / (
+            one.c * two.c
+        )
         weighed = moments * mass
         return Pair(self, one, two, moments, fixed, weighed @ moments.T, weighed @ fixed, source)
 
@@ -273,7 +276,7 @@ class Problem:
         found = self.pair(fit, fit).overlap()
         weights = self.table.grid.weights
         train, test = weights @ (fit.D**2 * found.error), weights @ found.error
-        return np.array([train, test, train + self.penalty * self.beta / self.alpha * found.N.sum()])
+        return np.array([train, test, train + self.penalty * self.beta / self.alpha * found.a_sq.sum()])
 
     def _fixed_point(self, source: float, factor: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """c, Lambda and D, from the fixed point without a source."""
@@ -312,7 +315,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two fits: the moments of E and their forces, which are linear in (Q, N), and the sources."""
+    """Two fits: the moments of E and their forces, which are linear in (Q, A), and the sources."""
 
     problem: Problem
     one: Fit
@@ -333,7 +336,7 @@ class Pair:
             noise = forces[: G * G].reshape(G, G) / beta
             lengths = np.diag(y[G * G :])
             inner = lengths + one.c[:, None] * noise * two.c
-            Q = on * np.outer(one.m, two.m) + one.J @ inner @ two.J.T
+            Q = on * np.outer(one.s_perp, two.s_perp) + one.J @ inner @ two.J.T
             back = one.J.T @ (noise + one.Lambda @ lengths @ two.Lambda) @ two.J
             force = on * self.source + np.diag(back)
             return np.append(Q, gain * (forces[G * G :] + beta * force)), force
@@ -347,11 +350,11 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Two fits: E on the grid, T_g and N_g."""
+    """Two fits: E on the grid, T_g and A_g."""
 
     error: np.ndarray
     force: np.ndarray
-    N: np.ndarray
+    a_sq: np.ndarray
 
 
 class _FourthMoment:
@@ -367,7 +370,7 @@ class _FourthMoment:
     def __call__(
         self, one: Fit, two: Fit, own: np.ndarray, other: np.ndarray, both: np.ndarray
     ) -> np.ndarray:
-        a, b = (self.labels - f.fitted[:, None] - np.outer(f.m @ self.mu1, self.z) for f in (one, two))
+        a, b = (self.labels - f.fitted[:, None] - np.outer(f.s_perp @ self.mu1, self.z) for f in (one, two))
         aa, bb, ab = ((p * q) @ self.weights for p, q in ((a, a), (b, b), (a, b)))
         # What is Gaussian given the label: noise, and the fit across z.
         rest, other_rest, shared = own - aa, other - bb, both - ab

@@ -1,10 +1,10 @@
 r"""The second gradient after one step: what it writes, for a reused and for a fresh batch.
 
 A scaled network takes a step of size eta on the batch (X, y) of n samples and computes a gradient again.
-With :math:`\zeta_j=\sqrt N\,a_j\sim N(0,1)`, :math:`s=\eta/\sqrt N` and the direction b of the first step,
+With :math:`z_j=\sqrt N\,a_j\sim N(0,1)`, :math:`s=\eta/\sqrt N` and the direction b of the first step,
 neuron j sees sample i **of the same batch** through
 
-.. math:: z_{ji}=u+s\,\zeta_j\big[c_1t+\phi\,y\,\sigma'(u)+\sqrt v\,\xi\big],\qquad
+.. math:: u_+=u+s\,z_j\big[c_1t+\phi\,y\,\sigma'(u)+\sqrt v\,\xi\big],\qquad
           v=\phi\,\mathrm{Var}(\sigma')\,\mathbb Ey^2 ,
 
 where :math:`u=\langle w_j,x_i\rangle`, :math:`t=\langle b_{-i},x_i\rangle` is taken without the
@@ -12,12 +12,12 @@ sample's own share of b, the term with :math:`\phi y` is that share (:math:`|x_i
 and :math:`\xi\sim N(0,1)` is what the private parts of the other samples leave. On a **fresh** batch the
 memory is absent. The new residual is a function of the same two numbers,
 
-.. math:: r_2(t,y)=y-\mathbb E_{\zeta,u,\xi}[\zeta\,\sigma(z)],
+.. math:: r_2(t,y)=y-\mathbb E_{z,u,\xi}[z\,\sigma(u_+)],
 
-and so is the weight of a sample in the part of the second gradient along :math:`He_k(\zeta_j)`,
+and so is the weight of a sample in the part of the second gradient along :math:`He_k(z_j)`,
 
-.. math:: h_k=\frac1{\sqrt N}\sum_jHe_k(\zeta_j)\,G_j\approx\frac1n\sum_i\omega(t_i,y_i)\,x_i,\qquad
-          \omega(t,y)=r_2(t,y)\;\mathbb E_{\zeta,u,\xi}[He_k(\zeta)\,\zeta\,\sigma'(z)] .
+.. math:: h_k=\frac1{\sqrt N}\sum_jHe_k(z_j)\,G_j\approx\frac1n\sum_i\omega(t_i,y_i)\,x_i,\qquad
+          \omega(t,y)=r_2(t,y)\;\mathbb E_{z,u,\xi}[He_k(z)\,z\,\sigma'(u_+)] .
 
 Its limits follow by taking samples out (Stein's lemma; :math:`\omega'` is the slope in t, :math:`\phi_2` is d
 over the samples of the second batch, here :math:`\phi`, and [same] is 1 or 0):
@@ -33,7 +33,7 @@ Here :math:`t=c_{*,1}\langle\beta_*,x\rangle+\sqrt{\phi\,\mathbb Ey^2}\,\xi'`. W
 :math:`c_{*,1}=0`, t knows nothing of the target, and m = 0 on a fresh batch; on the reused one the memory
 makes :math:`\omega` depend on higher powers of y, and to lowest order in s
 
-.. math:: m\approx\frac{s^2\phi^2}2\,\mathbb E[\zeta^3He_k(\zeta)]\;\mathbb E[\sigma'''\sigma'^2]\;
+.. math:: m\approx\frac{s^2\phi^2}2\,\mathbb E[z^3He_k(z)]\;\mathbb E[\sigma'''\sigma'^2]\;
           \mathbb E[y^3\langle\beta_*,x\rangle]
 
 for an odd activation (k = 1, 3). Derived, not proved; measured in ``tests/beyond/test_second_step.py``.
@@ -42,11 +42,11 @@ That reuse of a batch reaches directions which one pass does not is due to Dandi
 At finite n the inner product with the target fluctuates. On a fresh batch with :math:`c_{*,1}=0`, m = 0 and
 this is the whole overlap (``chance``), with n times the variance
 
-.. math:: \mathrm{Var}(\omega z)+e^2\,\mathrm{Var}(yz),\qquad
-          z=\langle\beta_*,x\rangle,\ e=\mathbb E[\omega'z^2]:
+.. math:: \mathrm{Var}(\omega\zeta_*)+e^2\,\mathrm{Var}(y\zeta_*),\qquad
+          \zeta_*=\langle\beta_*,x\rangle,\ e=\mathbb E[\omega'\zeta_*^2]:
 
 the samples' own scatter, and that of :math:`\langle b,\beta_*\rangle`, to which t reacts. Elsewhere, with
-:math:`\mathrm{Var}((\omega+e\,y)z)` for the reused batch, it is an estimate of the order of magnitude: m
+:math:`\mathrm{Var}((\omega+e\,y)\zeta_*)` for the reused batch, it estimates the order of magnitude: m
 reacts to :math:`|b|^2` and to the neurons drawn as well.
 
 Functions
@@ -76,8 +76,8 @@ __all__ = [
     "second_gradient",
 ]
 
-# Nodes for u, zeta and xi inside; for <beta_*, x>, t and the noise outside. A saturating activation is a step
-# in zeta where a sample's shift is large, for which equally spaced nodes need half as many as Gauss-Hermite
+# Nodes for u, z and xi inside; for <beta_*, x>, t and the noise outside. A saturating activation is a step
+# in z where a sample's shift is large, for which equally spaced nodes need half as many as Gauss-Hermite
 # ones. Doubling all of them changes the limits of h_1, h_3 by less than 4e-3 of their size for tanh, s <= 1.
 _INNER = (36, 45, 6)
 _OUTER = (48, 14, 8)
@@ -288,15 +288,15 @@ def _averages(
     private: float,
     order: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""The averages over neurons of :math:`\zeta\sigma(z)` and of :math:`He_k(\zeta)\zeta\sigma'(z)`."""
-    (u, zeta, xi), weights = _grid(_INNER, spaced=2)
+    r"""The averages over neurons of :math:`z\sigma(u_+)` and of :math:`He_k(z)z\sigma'(u_+)`."""
+    (u, z, xi), weights = _grid(_INNER, spaced=2)
     slope = sigma.require_slope()
-    first, kth = weights * zeta, weights * zeta * hermite(order, zeta)[order]
+    first, kth = weights * z, weights * z * hermite(order, z)[order]
     own = memory * slope(u)
     output, slopes = np.empty_like(t), np.empty_like(t)
     for start in range(0, t.size, _BLOCK):
         rows = slice(start, start + _BLOCK)
         shift = sigma.c1 * t[rows, None] + y[rows, None] * own + private * xi
-        z = u + s * zeta * shift
-        output[rows], slopes[rows] = sigma(z) @ first, slope(z) @ kth
+        after = u + s * z * shift
+        output[rows], slopes[rows] = sigma(after) @ first, slope(after) @ kth
     return output, slopes

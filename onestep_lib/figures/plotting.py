@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 import struct
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -81,6 +83,11 @@ def use_style() -> None:
     11.0
     """
     plt.style.use(["default", STYLE])
+    if os.environ.get("ONESTEP_STATIC") == "1" and "ipykernel" in sys.modules:
+        # A site's figures are sharp at every size. JupyterLab, which may be dark, puts white under PNGs only.
+        from matplotlib_inline.config import InlineBackend
+
+        InlineBackend.instance().figure_formats = {"svg"}
 
 
 @contextmanager

@@ -146,7 +146,7 @@ def _spectra(setting: Setting, rng: np.random.Generator) -> tuple[np.ndarray, np
 
 
 def signature_explorer(
-    portrait: Portrait, title: str, caption: str = "", initial: float = 0.0, outcome_first: bool = False
+    portrait: Portrait, title: str, caption: str = "", initial: float = 0.0, plain: bool = False
 ) -> Explorer:
     r"""Return the explorer of a portrait, with one slider for :math:`\log\eta/\log n`.
 
@@ -156,10 +156,10 @@ def signature_explorer(
         With positive step sizes.
     title, caption : str
     initial : float
-        The exponent of the first picture.
-    outcome_first : bool
-        Show the learned function and the losses above the spectra, and say in words what a regime is: for
-        readers who know no spectra yet.
+        The slider's value in the first picture.
+    plain : bool
+        For readers who know no spectra yet: only the learned function and the losses, a slider for
+        :math:`\eta` itself, and words for the regime.
 
     Examples
     --------
@@ -176,19 +176,19 @@ def signature_explorer(
     setting = portrait.setting
     if not np.all(setting.steps > 0):
         raise ValueError(f"portrait must have step sizes > 0 on a logarithmic slider, got {setting.step}")
-    exponents = np.log(setting.steps) / np.log(setting.n)
-    step = Slider("step", exponents, label=_STEP, initial=initial, format="{:.2f}")
-    plain = [_PLAIN[name] for name in portrait.regimes.tolist()]
-    readouts = [
-        Readout("for this network the step is", plain, "step")
-        if outcome_first
-        else Readout("regime", portrait.regimes, "step"),
-        Readout("step size η", setting.steps, "step", "{:.3g}"),
-        Readout("test loss", portrait.theory.test, "step", "{:.2f}"),
-    ]
-    spectra = [_weights(portrait), _features(portrait)]
-    outcome = [_learned(portrait), _losses(portrait, exponents)]
-    panels = outcome + spectra if outcome_first else spectra + outcome
+    if plain:
+        step = Slider("step", setting.steps, label="size of the step η", initial=initial, format="{:.3g}")
+        panels = [_learned(portrait), _losses(portrait, setting.steps, "size of the step η", "log")]
+        words = [_PLAIN[name] for name in portrait.regimes.tolist()]
+        readouts = [Readout("for this network the step is", words, "step")]
+    else:
+        exponents = np.log(setting.steps) / np.log(setting.n)
+        step = Slider("step", exponents, label=_STEP, initial=initial, format="{:.2f}")
+        outcome = [_learned(portrait), _losses(portrait, exponents, _STEP, "linear")]
+        panels = [_weights(portrait), _features(portrait), *outcome]
+        readouts = [Readout("regime", portrait.regimes, "step")]
+        readouts.append(Readout("step size η", setting.steps, "step", "{:.3g}"))
+    readouts.append(Readout("test loss", portrait.theory.test, "step", "{:.2f}"))
     return Explorer(title, sliders=[step], panels=panels, readouts=readouts, caption=caption)
 
 
@@ -243,7 +243,8 @@ def _features(portrait: Portrait) -> Panel:
 def _learned(portrait: Portrait) -> Panel:
     profile, target = portrait.profile, portrait.setting.target
     grid = np.linspace(profile.centres[0], profile.centres[-1], 81)
-    dots = Dots(profile.centres, profile.mean, profile.se, sliders="step", label="network", marker="circle")
+    look = {"label": "network", "colour": "blue", "marker": "circle"}
+    dots = Dots(profile.centres, profile.mean, profile.se, sliders="step", **look)
     return Panel(
         [Line(grid, target(grid), label="target", colour="ink"), dots],
         "input along the hidden direction",
@@ -254,23 +255,24 @@ def _learned(portrait: Portrait) -> Panel:
     )
 
 
-def _losses(portrait: Portrait, exponents: np.ndarray) -> Panel:
+def _losses(portrait: Portrait, at: np.ndarray, x_label: str, x_scale: str) -> Panel:
     zero = float(portrait.setting.target.power) + portrait.setting.noise**2
     series: list[Line | Dots | HLine] = [HLine(zero, label="predicting zero", dash="dashed")]
     for name, colour in (("test", "blue"), ("train", "orange")):
         values, seen = getattr(portrait.theory, name), getattr(portrait.simulated, name)
         error = getattr(portrait.simulated, f"{name}_se")
         series += [
-            Line(exponents, values, label=name, colour=colour, dash="solid"),
-            Dots(exponents[::2], seen[::2], error[::2], colour=colour, marker="circle"),
-            Dots(exponents[:, None], values[:, None], sliders="step", colour="ink", marker="diamond"),
+            Line(at, values, label=name, colour=colour, dash="solid"),
+            Dots(at[::2], seen[::2], error[::2], colour=colour, marker="circle"),
+            Dots(at[:, None], values[:, None], sliders="step", colour="ink", marker="diamond"),
         ]
     return Panel(
         series,
-        _STEP,
+        x_label,
         "loss",
         alt="Test loss and training loss against the step; dots of simulated networks lie near the two "
         "lines, and a diamond marks the chosen step on each.",
+        x_scale=x_scale,
         y_limits=(0.0, 1.08 * zero),
         title="The losses",
     )

@@ -112,7 +112,7 @@ from onestep_lib.large_step.batch_signed import signed_covariance
 from onestep_lib.large_step.batch_squared import squared_covariance
 from onestep_lib.quadrature import gauss_legendre, gaussian_quadrature
 from onestep_lib.settings import Setting
-from onestep_lib.small_step.gradient import Gradient, gradient_of, label_moments
+from onestep_lib.small_step.gradient import gradient_of, label_moments
 from onestep_lib.spiked_features.model import BulkCovariance, SpikedModel
 
 __all__ = [
@@ -304,7 +304,11 @@ def stepped_models(setting: Setting, steps: Iterable[float], bulk: str = "full")
     ]
     full = check_choice("bulk", bulk, BULKS) == "full"
     covariances = (
-        _covariances(target, setting.noise, gradient, [shift for shift, _ in groups]) if full else None
+        bulk_covariances(
+            (target, setting.noise, 1 / gradient.phi), gradient.tilt, gradient.excess, [u for u, _ in groups]
+        )
+        if full
+        else None
     )
     labels, sigma, lengths = gradient.labels, gradient.activation, expected_lengths(setting)
     for shift, shares in groups:
@@ -366,15 +370,17 @@ def _is_odd(sigma: Activation) -> bool:
     return bool(np.allclose(sigma(x), -sigma(-x), rtol=1e-13, atol=1e-13))
 
 
-def _covariances(
-    target: Target, noise: float, gradient: Gradient, shifts: list[np.ndarray]
+def bulk_covariances(
+    batch: tuple[Target, float, float], tilt: float, excess: float, shifts: list[np.ndarray]
 ) -> Iterator[BulkCovariance | None]:
-    """The bulk covariances of the rows with these shifts, one a step size; None for the identity."""
-    strengths = [shift**2 * gradient.excess for shift in shifts]
-    batch = target, noise, 1 / gradient.phi
-    if abs(gradient.tilt) >= 1e-12:
+    """The bulk covariances of the rows with these shifts, one a step size; None for the identity.
+
+    `batch` is the target, the noise and n_0/d; `tilt` and `excess` are those of a `Gradient`.
+    """
+    strengths = [shift**2 * excess for shift in shifts]
+    if abs(tilt) >= 1e-12:
         for shift, strength in zip(shifts, strengths, strict=True):
-            yield signed_covariance(*batch, shift * gradient.tilt, strength) if np.any(shift) else None
+            yield signed_covariance(*batch, shift * tilt, strength) if np.any(shift) else None
         return
     # One spectrum serves the whole curve: the steps differ by the strength e of its matrix only.
     wide = [bool(np.any(strength > _NARROW)) for strength in strengths]

@@ -96,7 +96,7 @@ class Spike:
     power : float
         :math:`|b|^2`.
     alignment : float
-        The cosine rho of b and :math:`\beta_*`.
+        The cosine gamma of b and :math:`\beta_*`.
     widening : float
         q, by how much the rest of the gradient lengthens the rows, in units of what b does; 0 for a step
         of rank one.
@@ -412,12 +412,12 @@ def label_direction_error(setting: Setting) -> float:
 
 
 def direction_floor(setting: Setting) -> float:
-    r"""Return :math:`\text{noise}^2+\sum_{k\ge2}k!\,c_{*,k}^2(1-\rho^{2k})` (:eq:`eq-direction-floor`).
+    r"""Return :math:`\text{noise}^2+\sum_{k\ge2}k!\,c_{*,k}^2(1-\gamma^{2k})` (:eq:`eq-direction-floor`).
 
     The mean squared error left when the linear part of the target is known exactly and the rest is
     seen through :math:`\kappa=\langle b,x\rangle/|b|` alone, b the direction of the gradient with
-    alignment rho (`onestep_lib.small_step.gradient.gradient_spike`), since
-    :math:`\mathbb E[He_k(\langle\beta_*,x\rangle)\mid\kappa]=\rho^kHe_k(\kappa)`. A guide for a network
+    alignment gamma (`onestep_lib.small_step.gradient.gradient_spike`), since
+    :math:`\mathbb E[He_k(\langle\beta_*,x\rangle)\mid\kappa]=\gamma^kHe_k(\kappa)`. A guide for a network
     after one large step, not a bound. Degrees above 12 count as unseen.
 
     Raises
@@ -429,11 +429,11 @@ def direction_floor(setting: Setting) -> float:
     --------
     >>> from onestep_lib import Setting
     >>> from onestep_lib.small_step import direction_floor
-    >>> s = Setting(n=1000, d=500, N=400, target=(0, 1, 2**-0.5))  # rho^2 = 1/2
-    >>> print(f"{direction_floor(s):.4f}")  # 1 - rho^4
+    >>> s = Setting(n=1000, d=500, N=400, target=(0, 1, 2**-0.5))  # gamma^2 = 1/2
+    >>> print(f"{direction_floor(s):.4f}")  # 1 - gamma^4
     0.7500
     """
-    target, rho_sq = setting.single_index(), gradient_spike(setting).alignment ** 2
+    target, gamma_sq = setting.single_index(), gradient_spike(setting).alignment ** 2
     k = np.arange(2, _SEEN_DEGREES + 1)
-    seen = np.sum(factorial(k) * target.coefficients(_SEEN_DEGREES)[2:] ** 2 * rho_sq**k)
+    seen = np.sum(factorial(k) * target.coefficients(_SEEN_DEGREES)[2:] ** 2 * gamma_sq**k)
     return float(setting.noise**2 + target.nonlinear_power - seen)

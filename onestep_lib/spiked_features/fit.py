@@ -1,4 +1,4 @@
-r"""The fit at one point: its mean part (M, S, T), its second moments (Q, N), the error E(kappa), the losses.
+r"""The fit at one point: its mean part, its second moments, the error E(kappa), the losses.
 
 The mean part is a weighted least-squares problem with the penalty P, the second moments a linear system with
 the matrix of the fixed point; the formulas are those of :mod:`onestep_lib.spiked_features.losses`.
@@ -31,11 +31,10 @@ class SpikedSolution:
     Parameters
     ----------
     train, test, objective : float
-    M, S, T, m, N : ndarray, shape (G,)
-        :math:`M_g=\frac1{\sqrt N}\sum_{j\in g}a_j`, S and m the parts of
-        :math:`s_g=\frac1{\sqrt N}\sum_{j\in g}a_jw_j` along v and :math:`\theta_\perp`, T the one along the
-        row lengths (2G numbers for a model with `initial`), :math:`N_g=\frac1N\sum_{j\in g}a_j^2`, for
-        :math:`a=\sqrt N\hat a`.
+    s_1, s_v, s_length, s_perp, a_sq : ndarray, shape (G,)
+        :math:`s_{1,g}=\sum_{j\in g}\hat a_j`, the parts :math:`s_{v,g},s_{\perp,g}` of
+        :math:`s_g=\sum_{j\in g}\hat a_jw_j` along v and :math:`\beta_\perp`, the one :math:`s_{\ell,g}` along
+        the row lengths (2G numbers for a model with `initial`), and :math:`|\hat a_g|^2`.
     Q : ndarray, shape (G, G)
         Overlaps of the :math:`s_g` across v.
     error : ndarray, shape (K,)
@@ -49,12 +48,12 @@ class SpikedSolution:
     train: float | np.ndarray
     test: float | np.ndarray
     objective: float | np.ndarray
-    M: np.ndarray
-    S: np.ndarray
-    T: np.ndarray
-    m: np.ndarray
+    s_1: np.ndarray
+    s_v: np.ndarray
+    s_length: np.ndarray
+    s_perp: np.ndarray
     Q: np.ndarray
-    N: np.ndarray
+    a_sq: np.ndarray
     error: np.ndarray
     ratios: Ratios
     point: FixedPoint
@@ -62,7 +61,7 @@ class SpikedSolution:
 
 
 def solve_fit(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> SpikedSolution:
-    r"""The mean part, then (Q, N) from :math:`(I-t')y=` source, and the losses."""
+    r"""The mean part, then (Q, A) from :math:`(I-t')y=` source, and the losses."""
     features, labels, weights, D = table.features, table.labels, table.grid.weights, point.D
     pairs, means, G = features.pairs, features.means, point.c.shape[-1]
     mass = ratios.a * weights * D
@@ -76,24 +75,25 @@ def solve_fit(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> SpikedSo
         penalty[..., start : start + G, start : start + G] = (1 / point.c)[..., None] * eye
     pull[..., G : 2 * G] = apply(known.inverse, apply(known.K_vt, m_hat))
     x = least_squares(table, mass, penalty, pull)
-    M, S, T = np.split(x, [G, 2 * G], axis=-1)
+    s_1, s_v, s_length = np.split(x, [G, 2 * G], axis=-1)
     missed = labels.h0 - combine(x, table.columns)
-    upsilon = apply(known.inverse, S - apply(known.K_vt, m_hat))
-    m = combine(upsilon, known.K_vt) + apply(known.K_tt, m_hat)
-    pulled = combine(m, means.mu1)
+    upsilon = apply(known.inverse, s_v - apply(known.K_vt, m_hat))
+    s_perp = combine(upsilon, known.K_vt) + apply(known.K_tt, m_hat)
+    pulled = combine(s_perp, means.mu1)
 
     Q0, T0 = _sources(table, point, np.stack([upsilon, m_hat], axis=-1))
     gain = point.c**2 / (ratios.b * features.fractions)
-    T0 = T0 + (np.sum(T.reshape(*T.shape[:-1], -1, G) ** 2, axis=-2) + one_d * M**2) / point.c**2
-    source = np.concatenate([pairs.vector(Q0 - S[..., :, None] * S[..., None, :]), gain * T0], axis=-1)
+    own = np.sum(s_length.reshape(*s_length.shape[:-1], -1, G) ** 2, axis=-2)
+    T0 = T0 + (own + one_d * s_1**2) / point.c**2
+    source = np.concatenate([pairs.vector(Q0 - s_v[..., :, None] * s_v[..., None, :]), gain * T0], axis=-1)
     fixed = missed**2 + labels.variance - 2 * labels.h1 * pulled
     forced = ratios.a / ratios.b * apply(point.response, apply(features.moments, weights * D**2 * fixed))
     y = np.linalg.solve(point.jacobian, (source + forced)[..., None])[..., 0]
     error = fixed + combine(y, features.counted)
-    Q, N = pairs.matrix(y[..., : pairs.size]), y[..., pairs.size :]
+    Q, a_sq = pairs.matrix(y[..., : pairs.size]), y[..., pairs.size :]
 
     train, test = (D**2 * error) @ weights, error @ weights
-    objective = train + ratios.ridge * N.sum(axis=-1)
+    objective = train + ratios.ridge * a_sq.sum(axis=-1)
     envelope = (D * (labels.h0 * missed + labels.variance - labels.h1 * pulled)) @ weights
     # Its terms have the size of the squared labels, and so has its rounding.
     rounding = CANCELLED * ((D * labels.H) @ weights)
@@ -102,12 +102,13 @@ def solve_fit(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> SpikedSo
         at = {"spikes": G, "ratios": ratios}
         raise ConvergenceError("spiked_features (second moments)", gap, at, ratios.difficulty(features))
     train, test, objective = map(plain, (train, test, objective))
-    return SpikedSolution(train, test, objective, M, S, T, m, Q, N, error, ratios, point, table)
+    lengths = s_1, s_v, s_length, s_perp, Q, a_sq
+    return SpikedSolution(train, test, objective, *lengths, error, ratios, point, table)
 
 
 @dataclass(frozen=True, eq=False)
 class _Forms:
-    """K_vt, K_tt, the inverse of K_vv, and what it is beyond Lambda: the penalty of S."""
+    """K_vt, K_tt, the inverse of K_vv, and what it is beyond Lambda: the penalty of s_v."""
 
     K_vt: np.ndarray
     K_tt: np.ndarray
@@ -147,7 +148,7 @@ def least_squares(table: SpikedTable, mass: np.ndarray, penalty: np.ndarray, pul
 
 
 def _sources(table: SpikedTable, point: FixedPoint, forces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The sums over the bulk in Q_0 and in N_0, for the forces (upsilon, m-hat), shape (G, 2)."""
+    """The sums over the bulk in Q_0 and in A_0, for the forces (upsilon, m-hat), shape (G, 2)."""
     bulk, forces = table.features.bulk, forces[..., None, :, :]
     overlaps = np.stack([bulk.vv, bulk.vt, bulk.vt, bulk.tt], axis=-1)
     overlaps = overlaps.reshape(*bulk.vv.shape, 2, 2)

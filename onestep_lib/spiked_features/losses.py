@@ -12,46 +12,48 @@ Given the resolvent of :mod:`onestep_lib.spiked_features.fixed_point` (its c, D,
 .. math:: K_{vv}=\sum_kv_k^2K_k,\quad K_{v\theta}=\sum_kv_k\theta_kK_k,\quad
           K_{\theta\theta}=\sum_k\theta_k^2K_k,\quad \hat m_g=a\langle D\mu_{1,g}h_1\rangle,
 
-the *mean part* of the fit, 3G coefficients x = (M, S, T) of the functions :math:`\Psi`, is
+the *mean part* of the fit, 3G coefficients :math:`x=(s_1,s_v,s_\ell)` of the functions :math:`\Psi`, is
 
-.. math:: F_0=\sum_g\big[M_g\mu_{0,g}+S_g\,\kappa\,\mu_{1,g}+T_g\sqrt{\nu_g/2}\,m_{2,g}\big]=x\cdot\Psi,
+.. math:: \bar f=\sum_g\big[s_{1,g}\mu_{0,g}+s_{v,g}\,\kappa\,\mu_{1,g}
+          +s_{\ell,g}\sqrt{\nu_g/2}\,m_{2,g}\big]=x\cdot\Psi,
 
-   x=\arg\min\ a\langle D(h_0-F_0)^2\rangle+x^\top Px-2S^\top K_{vv}^{-1}K_{v\theta}\hat m,
+   x=\arg\min\ a\langle D(h_0-\bar f)^2\rangle+x^\top Px-2s_v^\top K_{vv}^{-1}K_{v\theta}\hat m,
 
    P=\mathrm{diag}\Big(\frac1{d\,c},\ K_{vv}^{-1}-\Lambda,\ \frac1c\Big),
 
-   \upsilon=K_{vv}^{-1}(S-K_{v\theta}\hat m),\qquad m=K_{v\theta}^\top\upsilon+K_{\theta\theta}\hat m .
+   \upsilon=K_{vv}^{-1}(s_v-K_{v\theta}\hat m),\quad s_\perp=K_{v\theta}^\top\upsilon+K_{\theta\theta}\hat m .
 
 Where the length of a row is correlated with its component along v, :math:`\kappa\mu_1` becomes
 :math:`\kappa\mu_1+\frac12\lambda m_2` with the slope :math:`\lambda` of the one on the other; an initial
-length that both know is G coefficients more in T (`kappa_table`).
+length that both know is G coefficients more in :math:`s_\ell` (`kappa_table`).
 
 The entry 1/(d c) is the penalty of the means at finite d; without d it is 0. Isotropic rows have
-:math:`K_{vv}=K_{\theta\theta}=(c^{-1}+\Lambda)^{-1}`, :math:`K_{v\theta}=0` and :math:`P_{SS}=1/c`. With
-N_g the sum of :math:`\hat a_j^2` over group g, and :math:`Q_{gh}` the product of the groups' directions
-:math:`\sum_{j\in g}\hat a_jw_j` beyond :math:`S_gS_h`, (Q, N) solves a linear system: the derivative
-:math:`t'` of the resolvent's map, with the sources
+:math:`K_{vv}=K_{\theta\theta}=(c^{-1}+\Lambda)^{-1}`, :math:`K_{v\theta}=0` and :math:`P_{vv}=1/c`. With
+:math:`A_g=|\hat a_g|^2` the sum of :math:`\hat a_j^2` over group g, and :math:`Q_{gh}` the product of the
+groups' directions :math:`\sum_{j\in g}\hat a_jw_j` beyond :math:`s_{v,g}s_{v,h}`, (Q, A) solves a linear
+system: the derivative :math:`t'` of the resolvent's map, with the sources
 
-.. math:: Q_0=\sum_kK_kf_kf_k^\top K_k-SS^\top,\qquad f_k=v_k\upsilon+\theta_k\hat m,
+.. math:: Q_0=\sum_kK_kf_kf_k^\top K_k-s_vs_v^\top,\qquad f_k=v_k\upsilon+\theta_k\hat m,
 
-   N_{0,g}=\frac{c_g^2}{\beta\pi_g}\Big(\sum_ks_g(k)\,[J_k^\top f_k]_g^2+\frac{T_g^2+M_g^2/d}{c_g^2}\Big),
+   A_{0,g}=\frac{c_g^2}{\beta\pi_g}\Big(\sum_ks_g(k)\,[J_k^\top f_k]_g^2
+          +\frac{s_{\ell,g}^2+s_{1,g}^2/d}{c_g^2}\Big),
 
 and the error itself as the force on both,
 
-.. math:: \mathbb E[(y-f)^2|\kappa]=E=(h_0-F_0)^2+\mathrm{Var}(y|\kappa)-2h_1\,m\cdot\mu_1
-          +\mu_1^\top Q\,\mu_1+\sum_g\mu_{2,g}^2N_g ,
+.. math:: \mathbb E[(y-f)^2|\kappa]=E=(h_0-\bar f)^2+\mathrm{Var}(y|\kappa)-2h_1\,s_\perp\cdot\mu_1
+          +\mu_1^\top Q\,\mu_1+\sum_g\mu_{2,g}^2A_g ,
 
    \text{test}=\langle E\rangle,\qquad \text{train}=\langle D^2E\rangle,\qquad
-   \text{objective}=\text{train}+\text{ridge}\sum_gN_g .
+   \text{objective}=\text{train}+\text{ridge}\sum_gA_g .
 
 Without the second moments, and so a check on them,
 
-.. math:: \text{objective}=\langle D\,[h_0(h_0-F_0)+\mathrm{Var}(y|\kappa)-h_1\,m\cdot\mu_1]\rangle ,
+.. math:: \text{objective}=\langle D\,[h_0(h_0-\bar f)+\mathrm{Var}(y|\kappa)-h_1\,s_\perp\cdot\mu_1]\rangle ,
 
 because the objective is :math:`\frac1ny\cdot(y-F\hat a)`, and D takes an error on new data to the one on the
 training data.
 
-(Cui et al., arXiv 2402.04980, for a uniform or finite vocabulary; with the channels S and T, the finite-d
+(Cui et al., arXiv 2402.04980, for a uniform or finite vocabulary; with the channels s_v and s_l, the finite-d
 penalty and the bulk spectra derived here by a cavity argument.)
 
 **The floor** is the smallest test loss that any readout can reach, with all data and all neurons. Given
@@ -280,7 +282,7 @@ def solve_spiked(
     >>> from onestep_lib.spiked_features import SpikedModel, solve_spiked
     >>> model = SpikedModel(activation("tanh"), spikes=[1, 3], fractions=[0.5, 0.5], target=target((0, 1)))
     >>> solution = solve_spiked(model, phi=0.5, psi=0.5, ridge=0.1)
-    >>> print(f"{solution.objective:.4f} {solution.train + 0.1 * solution.N.sum():.4f}")
+    >>> print(f"{solution.objective:.4f} {solution.train + 0.1 * solution.a_sq.sum():.4f}")
     0.3619 0.3619
     """
     inverse_d = 0.0 if d is None else 1 / d

@@ -289,7 +289,7 @@ def kappa_tables(models: Sequence[SpikedModel], grid: KappaGrid, rows: Sequence[
     initial = np.sqrt(2) * stacked("initial")[..., None]
     if np.any(initial):
         columns.append(initial[..., 0, :, :] * length + initial[..., 1, :, :] * along)
-    bulk = joined(_of_one_size([one.bulk or _isotropic(one.spikes.size) for one in models]))
+    bulk = joined(_of_one_size([one.bulk or BulkCovariance.isotropic(one.spikes.size) for one in models]))
     features = GroupTable(means, grid.weights, stacked("fractions"), bulk)
     return SpikedTable(grid, features, labels, np.concatenate(columns, axis=-2))
 
@@ -369,10 +369,11 @@ class BulkCovariance:
     tt: np.ndarray
     scales: np.ndarray
 
-
-def _isotropic(groups: int) -> BulkCovariance:
-    one = np.ones(1)
-    return BulkCovariance(one, one, 0 * one, one, np.ones((groups, 1)))
+    @classmethod
+    def isotropic(cls, groups: int) -> BulkCovariance:
+        """Return the identity, for each of so many groups."""
+        one = np.ones(1)
+        return cls(one, one, 0 * one, one, np.ones((groups, 1)))
 
 
 def _of_one_size(bulks: Sequence[BulkCovariance]) -> list[BulkCovariance]:

@@ -88,7 +88,9 @@ def test_a_second_step_of_order_one_keeps_the_gain():
     setting = stepped(60, 8)
     losses = {
         second: simulate(
-            setting.replace(updates=Schedule((1, second / setting.step))), np.random.default_rng(9), 6
+            setting.replace(updates=Schedule((1, second / setting.step), "fresh")),
+            np.random.default_rng(9),
+            6,
         )
         for second in (4, 8 * np.sqrt(240))
     }

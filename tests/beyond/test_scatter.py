@@ -64,7 +64,7 @@ def test_a_source_gives_the_test_loss_back(deviation):
         fit = problem.fit(source=source)
         found = problem.pair(fit, fit).overlap()
         weights = problem.table.grid.weights
-        minima.append(weights @ ((fit.D**2 + source) * found.error) + ridge * found.N.sum())
+        minima.append(weights @ ((fit.D**2 + source) * found.error) + ridge * found.a_sq.sum())
     slope = (minima[1] - minima[0]) / (2 * h)
     expected = spiked_losses(case, d / n, d / N, ridge, d).test
     assert slope == pytest.approx(expected, rel=1e-5)

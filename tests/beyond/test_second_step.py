@@ -86,18 +86,33 @@ def test_a_linear_network_is_the_known_second_direction(deviation):
     deviation("second_step.second_gradient", "linear network: second_direction", found, expected)
 
 
-@pytest.mark.parametrize("order", [1, 3])
-def test_small_steps_see_the_cube_of_the_labels(order, deviation):
-    s = SMALL.replace(step=0.01 * SMALL.N**0.5)
+def cube_of_the_labels(s, rate, order):
+    """What a small step makes of y^3, for tanh."""
     slope = np.polynomial.polynomial.Polynomial([1, 0, -1])  # tanh' = 1 - t^2 as a polynomial in t
     third = slope * (slope * slope.deriv()).deriv()
     shape = gaussian_mean(lambda z: (third * slope**2)(np.tanh(z)))
     labels = gaussian_mean(lambda z: s.target(z) ** 3 * z)
     weight = {1: 3, 3: 6}[order]  # E[zeta^3 He_k(zeta)]
-    expected = 0.01**2 * s.phi**2 / 2 * weight * shape * labels
+    return rate**2 * s.phi**2 / 2 * weight * shape * labels
+
+
+@pytest.mark.parametrize("order", [1, 3])
+def test_small_steps_see_the_cube_of_the_labels(order, deviation):
+    s = SMALL.replace(step=0.01 * SMALL.N**0.5)
+    expected = cube_of_the_labels(s, 0.01, order)
     found = second_gradient(s, order).target
     np.testing.assert_allclose(found, expected, rtol=0.03)
     deviation("second_step.second_gradient", "small steps", found, expected)
+
+
+def test_the_cube_alone_is_too_large():
+    """By how much, on the page of results: for n = 2d and 0.4 He_3, in per cent."""
+    s, off = SMALL.replace(target=(0, 0, 0, 0.4)), {}
+    for rate in (0.01, 0.05):
+        stepped = s.replace(step=rate * s.N**0.5)
+        pairs = [(cube_of_the_labels(s, rate, k), second_gradient(stepped, k).target) for k in (1, 3)]
+        off[rate] = [round(100 * (cube / found - 1)) for cube, found in pairs]
+    assert off == {0.01: [2, 4], 0.05: [33, 62]}
 
 
 def test_more_nodes_change_little(monkeypatch, deviation):

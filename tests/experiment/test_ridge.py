@@ -6,6 +6,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from onestep_lib.experiment import least_squares_inflation, leave_one_out, ridge_path
+from onestep_lib.repeats import mean_and_error
 
 SHAPES = [(40, 15), (15, 40), (25, 25), (30, 1), (1, 30)]
 RIDGES = np.array([1e-6, 1e-3, 0.1, 10.0])
@@ -125,17 +126,28 @@ def test_few_penalties_and_many_give_the_same(shape, ridge):
     np.testing.assert_array_equal([plain.train, plain.objective], [alone.train, alone.objective])
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_train_is_a_derivative_of_the_objective(shape):
+    F, y = problem(*shape)
+    step = 1e-4
+    above, below = (float(ridge_path(F, y, 0.3 * sign).objective) for sign in (1 + step, 1 - step))
+    slope = (above / (1 + step) - below / (1 - step)) / (2 * step)  # lambda^2 d(objective/lambda)/d lambda
+    assert float(ridge_path(F, y, 0.3).train) == pytest.approx(-slope, rel=1e-6)
+
+
 @pytest.mark.parametrize(("n", "width"), [(40, 5), (40, 20), (40, 32)])
 def test_least_squares_inflation_by_simulation(n, width, deviation):
     """Gaussian features of any covariance; the loss of the population's best predictor is 1."""
     rng = np.random.default_rng(width)
     mix = rng.standard_normal((width, width)) / np.sqrt(width) + np.eye(width)
-    tests = []
+    tests, trains = [], []
     for _ in range(1500):
-        F = rng.standard_normal((n, width)) @ mix.T
-        error = ridge_path(F, rng.standard_normal(n), 0).coefficients
-        tests.append(1 + np.sum((mix.T @ error) ** 2))
-    mean, se = np.mean(tests), np.std(tests, ddof=1) / np.sqrt(len(tests))
+        fit = ridge_path(rng.standard_normal((n, width)) @ mix.T, rng.standard_normal(n), 0)
+        tests.append(1 + np.sum((mix.T @ fit.coefficients) ** 2))
+        trains.append(float(fit.train))
+    train, train_se = mean_and_error(np.array(trains))
+    assert abs(train - (n - width) / n) < 4 * train_se
+    mean, se = mean_and_error(np.array(tests))
     z = (mean - least_squares_inflation(n, width)) / se
     deviation("ridge.least_squares_inflation", "n = 40, 1500 draws", z, 0, 1)
     print(

@@ -26,8 +26,10 @@ def test_four_panels_follow_one_slider(portrait):
         "The learned function",
         "The losses",
     ]
-    turned = signature_explorer(portrait, "One step", outcome_first=True)
-    assert [panel.title for panel in turned.panels][:2] == ["The learned function", "The losses"]
+    plain = signature_explorer(portrait, "One step", initial=300**0.3, plain=True)
+    assert [panel.title for panel in plain.panels] == ["The learned function", "The losses"]
+    assert plain.start == (1,)
+    assert plain.readout_texts([2])[-1] == explorer.readout_texts([2])[-1]
     first, last = explorer.paths([0]), explorer.paths([2])
     moved = [a != b for a, b in zip(first, last, strict=True)]
     assert sum(moved) >= 7  # bulk and outside of two spectra, network, two dots on the curves

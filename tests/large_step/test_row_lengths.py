@@ -1,5 +1,6 @@
 """Row lengths: every entry against rows drawn at finite d, traces of the batch matrix, closed averages."""
 
+from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
@@ -11,6 +12,7 @@ from onestep_lib.experiment import gradient_step, initial_network, sample_batch,
 from onestep_lib.large_step.stepped_model import expected_lengths, stepped_model
 from onestep_lib.quadrature import gaussian_mean
 from onestep_lib.repeats import mean_and_error
+from onestep_lib.spiked_features import spiked_losses
 
 ROUTE = "rows drawn at two finite d, extrapolated"
 UPPER = np.triu_indices(3)
@@ -117,6 +119,21 @@ def test_networks_have_the_rows_along_v(rows, deviation):
     # Without the terms the first of Gaussian rows, and the second of all, would be seen to be off.
     assert abs(mean[1]) > 20 * error[1]
     assert rows == "spherical" or mean[0] - scale**2 * spread > 5 * error[0]
+
+
+def test_what_they_are_worth():
+    """The page of results, and appendix C: 4 to 6 per cent of the test loss, at any d."""
+    for d in (200, 3000):
+        worth = {}
+        for rows in ("gaussian", "spherical"):
+            s = Setting(8 * d, d, 2 * d, target=(0, 1), noise=0.3, readout="signs", ridge=0.05, rows=rows)
+            model = stepped_model(s, 4 * s.N**0.5)
+            spread = model.bulk.scales @ model.bulk.vv
+            whole = model.row_variance + model.initial[0] ** 2 + model.slope**2 * spread / 2
+            without = replace(model, slope=0.0, initial=0.0, row_variance=whole)
+            losses = [spiked_losses(one, s.phi, s.psi, s.ridge, d).test for one in (model, without)]
+            worth[rows] = 1 - losses[0] / losses[1]
+        assert worth == pytest.approx({"gaussian": 0.058, "spherical": 0.045}, abs=0.001)
 
 
 def free_moments(cumulants):

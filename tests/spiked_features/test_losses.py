@@ -65,10 +65,11 @@ def test_every_intermediate_of_the_worked_example(deviation):
     for name in ("h0", "h1", "H"):
         np.testing.assert_allclose(getattr(labels, name), example[name], rtol=1e-9)
     solution = solve_spiked(model, *srf_ratios(example["params"]))
-    for name in ("M", "S", "T", "m", "Q", "N", "train", "test"):
-        np.testing.assert_allclose(getattr(solution, name), example[name], rtol=1e-9)
+    names = {"s_1": "M", "s_v": "S", "s_length": "T", "s_perp": "m", "Q": "Q", "a_sq": "N"}
+    for name, stored in (names | {"train": "train", "test": "test"}).items():
+        np.testing.assert_allclose(getattr(solution, name), example[stored], rtol=1e-9)
         found = getattr(solution, name)
-        deviation("losses.solve_spiked", "stored example", found, example[name])
+        deviation("losses.solve_spiked", "stored example", found, example[stored])
     for name in ("c", "Lambda", "Omega"):
         np.testing.assert_allclose(getattr(solution.point, name), example[name], rtol=1e-9)
         found = getattr(solution.point, name)

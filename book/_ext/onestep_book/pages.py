@@ -1,4 +1,4 @@
-"""Pictures say their size and have few colours, ids are unique, files that no page needs are left out."""
+"""Pictures say their size and have few colours, names break between parts, ids are unique, idle files go."""
 
 import re
 import struct
@@ -11,7 +11,9 @@ from sphinx.application import Sphinx
 
 COLOURS = 256  # a drawing has no more: a third of the bytes
 PICTURE = re.compile(r'<img\b[^>]*\bsrc="([^":]+\.(?:png|svg))"[^>]*>')
-SVG = re.compile(rb'<svg\b[^>]*? width="(\d+)" height="(\d+)"')
+SVG = re.compile(rb'<svg\b[^>]*? width="([\d.]+)(pt)?" height="([\d.]+)(pt)?"')
+NAME = re.compile(r'(?<=<span class="pre">)[^<]+')  # a word of code in a sentence
+POINT = 110 / 72  # pixels: figures are drawn for screens of 110 dots an inch
 # The theme has its icons twice: as fonts, and as a script of 1.5 MB, which every page names.
 EMPTY, UNUSED = "scripts/fontawesome.js", ("**/*.map", "**/*.LICENSE.txt", "vendor/fontawesome/**/*.ttf")
 
@@ -19,6 +21,7 @@ EMPTY, UNUSED = "scripts/fontawesome.js", ("**/*.map", "**/*.LICENSE.txt", "vend
 def connect(app: Sphinx) -> None:
     app.connect("doctree-resolved", drop_repeated_ids)
     app.connect("html-page-context", say_sizes)
+    app.connect("html-page-context", break_names)
     app.connect("build-finished", lighten)
 
 
@@ -45,10 +48,20 @@ def say_sizes(app: Sphinx, page: str, template: str, context: dict[str, Any], do
     context["body"] = PICTURE.sub(with_size, context.get("body", ""))
 
 
+def break_names(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """A line ends between the parts of a long name, not inside one; what a reader copies stays the name."""
+    context["body"] = NAME.sub(
+        lambda found: re.sub(r"(::|(?<=\w)[/_.-])(?=\w)", r"\1<wbr>", found[0]), context.get("body", "")
+    )
+
+
 def size_of(picture: bytes) -> tuple[int, int]:
     """Width and height in the head of an SVG or a PNG."""
-    drawn = SVG.search(picture[:1000])
-    return (int(drawn[1]), int(drawn[2])) if drawn else struct.unpack(">II", picture[16:24])
+    drawn = SVG.search(picture[:2000])
+    if drawn is None:
+        return struct.unpack(">II", picture[16:24])
+    width, height = (round(float(drawn[k]) * (POINT if drawn[k + 1] else 1)) for k in (1, 3))
+    return width, height
 
 
 def lighten(app: Sphinx, exception: Exception | None) -> None:

@@ -13,6 +13,8 @@ WRONG = """
 <img src="http://outside.invalid/seeded.png" alt="From elsewhere."><img src="seeded-lost.png" alt="Lost.">
 <img src="../_static/favicon.svg"><img src="heavy.png" alt="Weighs more than a page may.">
 <a href="nowhere.html">A dead link</a><a href="#nowhere">A dead anchor</a>
+<a href="#seeded-twice?step=1">No such state</a>
+<p><code><span class="pre">seeded/test_long.py::test_name</span></code></p>
 <p id="seeded-twice">One</p><p id="seeded-twice">Two</p><div><script>var a = "widget-state";</script></div>
 <div class="seeded-wide" style="width: 700px">Wider than a phone.</div>
 <button class="seeded-button"></button><p><div class="seeded-invalid"></p></div>
@@ -68,12 +70,14 @@ TOLD = [
     ("on paper: the page is light", "rgb(17, 17, 17)"),
     ("nowhere.html", "no such file"),
     ("#nowhere", "no such anchor"),
+    ("#seeded-twice?step=1", "no such state"),
     ("from elsewhere", "http://outside.invalid/seeded.png"),
     ("from elsewhere", "widget-state"),
     ("no description", "favicon.svg"),
     ("id twice", "seeded-twice"),
     ("no size", "heavy.png"),
     ("loads", "searchindex.js"),
+    ("breaks anywhere", "test_long"),
     ("book/intro.html", "seeded-twice"),  # of the validator
 ]
 DEAF = (

