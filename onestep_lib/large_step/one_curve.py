@@ -52,7 +52,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onestep_lib._checks import check_items, shown
+from onestep_lib._checks import check_items, check_positive, shown
 from onestep_lib._values import plain
 from onestep_lib.initialisation import GivenRows
 from onestep_lib.large_step.stepped_model import stepped_models
@@ -144,8 +144,9 @@ def _points(setting: Setting, bulk: str) -> Iterator[tuple[SpikedModel, Ratios]]
     """The stepped network at every step size, with every penalty."""
     if setting.readout == "gaussian":
         setting.target.require_centred()
+    ridges = np.atleast_1d(check_positive("ridge", setting.ridge)).tolist()
     for model in stepped_models(setting, np.atleast_1d(setting.steps).tolist(), bulk):
-        for ridge in np.atleast_1d(setting.ridges).tolist():
+        for ridge in ridges:
             yield model, Ratios(1 / setting.phi, 1 / setting.psi, ridge, 1 / setting.d, TOLERANCE)
 
 
