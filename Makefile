@@ -1,6 +1,6 @@
 # One Gradient Step. `make help` lists the targets. Needs Python 3.11 or newer (with venv) and make.
 .DEFAULT_GOAL := help
-.PHONY: help book lab test check mutants bench deviations lint format refresh slides pdf assignments grade serve address lock clean
+.PHONY: help book lab test check mutants bench deviations lint format refresh pdf assignments grade serve address lock clean
 
 # The first interpreter that is new enough, the tested version first; override with `make PYTHON=...`.
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell \
@@ -90,12 +90,6 @@ assignments: $(VENV)/grading ## make the assignments; make assignments SEED=<sec
 
 grade: $(VENV)/grading ## grade a class: make grade COURSE=<folder> ASSIGNMENT=<name> SUBMISSIONS=<folder>
 	$(BIN)/python -m book._tools.grading "$$ONESTEP_COURSE" "$$ONESTEP_ASSIGNMENT" "$$ONESTEP_SUBMISSIONS"
-
-slides: $(VENV)/book ## slides of the chapters, in _build/slides/
-	$(BIN)/python -m book._tools.notebooks
-	$(BIN)/jupyter nbconvert --to slides --execute --output-dir _build/slides --SlidesExporter.reveal_scroll=True \
-	  --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_input_tags=hide-input \
-	  $$(ls _build/notebooks/[0-9]*.ipynb | grep -v solutions)
 
 pdf: $(VENV)/test book ## the pages as one PDF, _build/html/one-gradient-step.pdf
 	$(BIN)/python -m book._tools.paper

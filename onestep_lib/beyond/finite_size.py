@@ -134,14 +134,14 @@ def predicted_losses(setting: Setting, test_size: int | None = None) -> Predicte
     _require(setting)
     size = max(2000, 2 * setting.n) if test_size is None else check_count("test_size", test_size)
     model = stepped_model(setting, float(setting.steps), "isotropic")
-    bend, of_step = _of_gradient_batch(setting, model)
+    bend, of_step = of_gradient_batch(setting, model)
     mean = _values(one_step(setting)) + bend
     found = loss_scatter(model, setting.n, setting.d, setting.N, float(setting.ridges))
     of_test = np.array([0.0, found.squared_error / size, 0.0])
     return PredictedLosses(Losses(*mean.tolist()), np.stack([of_step, found.samples, found.rows, of_test]))
 
 
-def _of_gradient_batch(setting: Setting, model: SpikedModel) -> tuple[np.ndarray, np.ndarray]:
+def of_gradient_batch(setting: Setting, model: SpikedModel) -> tuple[np.ndarray, np.ndarray]:
     """What the batch of the gradient does to the mean of the losses, and to their variance; (3,) each."""
     gradient, d = gradient_of(setting), setting.d
     labels = gradient.labels

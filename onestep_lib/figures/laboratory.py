@@ -33,7 +33,7 @@ from onestep_lib.settings import READOUTS, ROWS, Setting
 
 __all__ = ["lab"]
 
-_LOSSES = (("test", "blue", "circle", "solid"), ("train", "orange", "square", "dashed"))
+_LOSSES = (("test", "orange", "circle", "solid"), ("train", "blue", "square", "dashed"))
 # Seconds between two pictures while networks run.
 _REDRAW = 0.7
 # Fewer repeats say too little of their own scatter.

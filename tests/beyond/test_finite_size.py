@@ -1,16 +1,20 @@
 """One network of finite size: predicted means and intervals against single simulated networks."""
 
 import json
+from dataclasses import replace
 from importlib import resources
 
 import numpy as np
 import pytest
 from experiments import single_networks
 
-from onestep_lib import Setting, simulate
+from onestep_lib import Setting, one_step, simulate
 from onestep_lib.beyond import predicted_losses
-from onestep_lib.beyond.finite_size import SCATTER_SOURCES
+from onestep_lib.beyond.finite_size import SCATTER_SOURCES, of_gradient_batch
+from onestep_lib.large_step import stepped_model
 from onestep_lib.settings import LOSSES
+from onestep_lib.small_step import label_moments
+from onestep_lib.spiked_features import spiked_losses
 
 SMALL = Setting(
     n=500, d=200, N=100, activation="tanh", target="sin", noise=0.1, rows="spherical", readout="signs",
@@ -67,3 +71,38 @@ def test_each_die_does_what_it_should():
     np.testing.assert_allclose(measured.variances[:3], base.variances[:3])
     # Without a step the batch of the gradient does not matter.
     assert np.all(predicted_losses(SMALL.replace(step=0)).variances[0] < 1e-12)
+
+
+@pytest.mark.slow
+def test_the_batch_of_the_step_lowers_a_gaussian_readout_s_loss():
+    """The page of results, for sin: the theory averaged over drawn batches, less that at their means."""
+    d = 200
+    s = Setting(2 * d, d, 3 * d, "sin", (0, 1, 0, 0.3), noise=0.3, ridge=0.03, step=3 * (3 * d) ** 0.5)
+    model, labels = stepped_model(s, float(s.steps), "isotropic"), label_moments(s.target, s.noise)
+    rng = np.random.default_rng(6)
+
+    def theory(one):
+        return spiked_losses(one, s.phi, s.psi, s.ridge, d, 1e-8).test
+
+    rows = []
+    for _ in range(60):
+        x = rng.standard_normal(s.n)
+        y = s.target(x) + s.noise * rng.standard_normal(s.n)
+        batch = np.mean(x * y), np.mean(y * y), rng.chisquare(d - 1) / d
+        power = batch[0] ** 2 + s.phi * batch[1] * batch[2]
+        drawn = replace(
+            model,
+            spikes=model.spikes * np.sqrt(power / labels.direction_power(s.phi)),
+            alignment=batch[0] / np.sqrt(power),
+            scales=np.sqrt(1 + (model.scales**2 - 1) * batch[1] / labels.square),
+        )
+        rows.append([theory(drawn), *batch])
+    rows = np.array(rows)
+    # What is linear in the three numbers has a known mean, and is taken out.
+    moved = np.column_stack([np.ones(60), rows[:, 1:] - [labels.linear, labels.square, 1 - 1 / d]])
+    fit = np.linalg.lstsq(moved, rows[:, 0], rcond=None)[0]
+    error = np.std(rows[:, 0] - moved @ fit, ddof=4) / 60**0.5
+    (_, found, _), _ = of_gradient_batch(s, model)
+    print(found, fit[0] - theory(model), error)
+    assert abs(fit[0] - theory(model) - found) < 3.5 * error
+    assert found / one_step(s).test == pytest.approx(-0.014, abs=5e-4)

@@ -142,9 +142,7 @@ class Chapter:
 
         def close() -> None:
             if text:
-                # Each heading begins a slide, if slides are made of the notebook.
-                slide = {"slideshow": {"slide_type": "slide"}} if text[0].startswith("#") else {}
-                cells.append(new_markdown_cell("\n\n".join(text), metadata=slide))
+                cells.append(new_markdown_cell("\n\n".join(text)))
                 text.clear()
 
         for piece in pieces:

@@ -132,6 +132,10 @@
     show();
     follow();
     addEventListener("hashchange", follow);
+    /* A second click on a link leaves the address as it is. */
+    addEventListener("click", ({ target }) => {
+      if (target.closest(`a[href^="#${figure.id}?"]`)?.hash === location.hash) follow();
+    });
     addEventListener("load", follow);
   }
 

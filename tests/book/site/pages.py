@@ -15,5 +15,6 @@ BOOK = [page for page in PAGES if page.startswith("book/")]  # what a reader rea
 READ = [page for page in BOOK if not page.startswith("book/api/")]
 CHAPTERS = [page for page in READ if page[len("book/") :][:2].isdigit()]
 WELCOME = "book/intro.html"
+SLIDES = [page for page in PAGES if page.startswith("slides/")]
 # Two pages stand outside the book's frame: one sends the reader on at once, one is for lost addresses.
-VISITED = [page for page in PAGES if page not in ("index.html", "404.html")]
+VISITED = [page for page in PAGES if page not in ("index.html", "404.html", *SLIDES)]
