@@ -28,8 +28,10 @@ def write_slides(app: Sphinx, page: str, template: str, context: dict[str, Any],
     found = CHAPTER.fullmatch(page)
     if found and doctree is not None:
         html = [[app.builder.render_partial(x)["fragment"] for x in slide] for slide in slides(doctree)]
-        own = {"slides": html, "title": context["title"], "css_files": context["css_files"]}
+        files = {name: list(context[name]) for name in ("css_files", "script_files")}
+        own = {"slides": html, "title": context["title"], "css_files": files["css_files"]}
         app.builder.handle_page(f"slides/{found[1]}", own, "slides.html")
+        context.update(files)  # a page written within another takes away what was added for that one
 
 
 def slides(doctree: nodes.document) -> Iterator[list[nodes.Node]]:
