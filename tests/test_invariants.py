@@ -150,7 +150,8 @@ def test_bounds_and_monotony(theory, strategy, examples):
 @pytest.mark.parametrize(NAMES, [case for case in CASES if case.id != "staircase"])
 def test_an_enormous_penalty_predicts_zero(theory, strategy, examples):
     def check(setting):
-        losses = theory(setting.replace(ridge=1e9))
+        # What is left to fit falls like 1 / penalty, and a large step makes features large.
+        losses = theory(setting.replace(ridge=1e10))
         power = setting.target.second_moment + setting.noise**2
         np.testing.assert_allclose(values(losses), power, rtol=1e-5)
 

@@ -92,6 +92,10 @@ def main(arguments: list[str]) -> int:
         print_pages(whole, SITE / NAME, chromium)
     finally:
         whole.unlink()
+    told = SITE / "book" / "how-to-run.html"  # where the file is named, there it is linked
+    told.write_text(
+        told.read_text("utf-8").replace(f"_build/html/{NAME}", f'<a href="../{NAME}">{NAME}</a>'), "utf-8"
+    )
     print(SITE / NAME)
     return 0
 
