@@ -96,6 +96,7 @@ def _styled() -> Iterator[None]:
     before = dict(plt.rcParams)
     use_style()
     changed = {name: value for name, value in before.items() if plt.rcParams[name] != value}
+    changed.pop("interactive", None)  # set where a notebook is about to show its first figure
     try:
         yield
     finally:

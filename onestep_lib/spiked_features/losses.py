@@ -59,21 +59,22 @@ penalty and the bulk spectra derived here by a cavity argument.)
 **The floor** is the smallest test loss that any readout can reach, with all data and all neurons. Given
 :math:`\kappa`, a readout :math:`a` makes of the features of group g the function
 
-.. math:: A_g\,\mu_{0,g}(\kappa)+A'_g\,\kappa\,\mu_{1,g}(\kappa)+A''_g\,m_{2,g}(\kappa)
-          +D_g\,\mu_{1,g}(\kappa)\,z,
+.. math:: s_{1,g}\,\mu_{0,g}(\kappa)+s_{v,g}\,\kappa\,\mu_{1,g}(\kappa)+s_{\ell,g}\,m_{2,g}(\kappa)
+          +s_{\perp,g}\,\mu_{1,g}(\kappa)\,z_\perp,
 
-with :math:`A_g=\sum_ja_j`, :math:`A'_g=\sum_ja_j\langle w_j,v\rangle`,
-:math:`A''_g=\frac12\sum_ja_j(|w_j|^2-1)` and :math:`D_g=\sum_ja_j\langle w_j,\beta_\perp\rangle` (bulk rows
-:math:`w_j` in units of their scale, spike direction v, z the input along :math:`\beta_\perp`, the part of
-the target's direction that is orthogonal to v), plus what averages out over more and more neurons. All
-four can be chosen freely once N exceeds d by far, so the labels :math:`h_0(\kappa)+h_1(\kappa)z+\dots`
-cost at least
+with :math:`s_{1,g}=\sum_ja_j`, :math:`s_{v,g}=\sum_ja_j\langle w_j,v\rangle`,
+:math:`s_{\perp,g}=\sum_ja_j\langle w_j,\beta_\perp\rangle` and, here with its factor,
+:math:`s_{\ell,g}=\frac12\sum_ja_j(|w_j|^2-1)` (bulk rows :math:`w_j` in units of their scale, spike direction
+v, :math:`z_\perp` the input along :math:`\beta_\perp`, the part of the target's direction that is orthogonal
+to v), plus what averages out over more and more neurons. All four can be chosen freely once N exceeds d by
+far, so the labels :math:`h_0(\kappa)+h_1(\kappa)z_\perp+\dots` cost at least
 
 .. math:: \mathbb E\big[\mathrm{Var}(y|\kappa)-h_1^2\big]
-          +\min\mathbb E\big(h_0-\textstyle\sum_g(A_g\mu_{0,g}+A'_g\kappa\mu_{1,g}+A''_gm_{2,g})\big)^2
-          +\min\mathbb E\big(h_1-\textstyle\sum_gD_g\mu_{1,g}\big)^2
+          +\min\mathbb E\big(h_0-\textstyle\sum_g
+           (s_{1,g}\mu_{0,g}+s_{v,g}\kappa\mu_{1,g}+s_{\ell,g}m_{2,g})\big)^2
+          +\min\mathbb E\big(h_1-\textstyle\sum_gs_{\perp,g}\mu_{1,g}\big)^2
 
-(:eq:`eq-learns-span`). Rows of one length have no :math:`A''_g`.
+(:eq:`eq-learns-span`). Rows of one length have no :math:`s_{\ell,g}`.
 
 Functions
 ---------

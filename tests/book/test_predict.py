@@ -68,7 +68,6 @@ It is the *test* loss.
 :::
 
 :::{predict} What is $1 - 0.59$?
-:heading: Compute
 :answer: 0.41
 :tolerance: 0.02
 
@@ -184,7 +183,7 @@ TYPED = {
 
 def test_a_number_is_compared_with_its_tolerance(show):
     page = show()
-    group = page.get_by_role("group", name=re.compile("^Compute What is"))
+    group = page.get_by_role("group", name=re.compile("^Predict What is"))
     reveal = group.get_by_role("button", name="Show the answer")
     for typed, reply in TYPED.items():
         group.get_by_label("Your number").fill(typed)

