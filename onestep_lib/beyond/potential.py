@@ -109,7 +109,7 @@ def potential(
     >>> model = SpikedModel(activation("tanh"), [2], [1], target("sin"), 0.8, 0.1)
     >>> solution = solve_spiked(model, phi=0.5, psi=0.7, ridge=0.1)
     >>> slope = (potential(solution, source=1e-3) - potential(solution)) / 1e-3
-    >>> print(f"{potential(solution) - solution.objective:.6f} {slope - solution.test:.6f}")
+    >>> print(f"{abs(potential(solution) - solution.objective):.6f} {abs(slope - solution.test):.6f}")
     0.000000 0.000000
     """
     at = potential_unknowns(solution)

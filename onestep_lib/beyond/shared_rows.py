@@ -141,9 +141,6 @@ def _table(setting: Setting, step: float, readout: Vocabulary) -> SpikedTable:
 
 
 def _losses(setting: Setting, table: SpikedTable) -> Losses:
-    values = []
-    for ridge in setting.ridges.ravel():
-        ratios = Ratios(1 / setting.phi, 1 / setting.psi, float(ridge), 1 / setting.d, _TOLERANCE)
-        found = solve_fit(table, ratios, solve_fixed_point(table.features, ratios))
-        values.append((found.train, found.test, found.objective))
-    return Losses(*np.transpose(values))
+    ratios = Ratios(1 / setting.phi, 1 / setting.psi, setting.ridges.ravel(), 1 / setting.d, _TOLERANCE)
+    found = solve_fit(table, ratios, solve_fixed_point(table.features, ratios))
+    return Losses(found.train, found.test, found.objective)

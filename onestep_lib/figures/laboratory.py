@@ -141,8 +141,8 @@ class Session:
 
 
 def _theory(settings: list[Setting]) -> np.ndarray:
-    losses = [one_step(setting) for setting in settings]
-    return np.array([np.concatenate([np.ravel(getattr(x, name)) for x in losses]) for name, *_ in _LOSSES])
+    losses = one_step(settings)
+    return np.array([np.ravel(getattr(losses, name)) for name, *_ in _LOSSES])
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,13 +47,12 @@ best_stepped_ridge  the best penalty at each step size
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from onestep_lib._checks import check_instance
-from onestep_lib._threads import one_thread
+from onestep_lib._checks import check_items, check_positive, shown
 from onestep_lib._values import plain
 from onestep_lib.initialisation import GivenRows
 from onestep_lib.large_step.stepped_model import stepped_models
@@ -61,7 +60,8 @@ from onestep_lib.no_step.gaussian_equivalence import smallest
 from onestep_lib.settings import Losses, Setting
 from onestep_lib.small_step.spikes import spike_level
 from onestep_lib.small_step.weights import weight_spectrum
-from onestep_lib.spiked_features.losses import spiked_losses
+from onestep_lib.spiked_features.losses import point_losses
+from onestep_lib.spiked_features.model import Ratios, SpikedModel
 
 __all__ = [
     "best_step",
@@ -73,7 +73,7 @@ __all__ = [
 TOLERANCE = 1e-8
 
 
-def one_step(setting: Setting, bulk: str = "full") -> Losses:
+def one_step(setting: Setting | Sequence[Setting], bulk: str = "full") -> Losses:
     r"""Return the losses after one exact gradient step, at every step size of the setting.
 
     At step 0 they are those of random features, for small steps those of the staircase, for
@@ -83,16 +83,18 @@ def one_step(setting: Setting, bulk: str = "full") -> Losses:
 
     Parameters
     ----------
-    setting : Setting
+    setting : Setting or sequence of Setting
         With ``output="centred"`` or ``"scaled"``, Gaussian inputs, a target of one direction and ridge > 0;
-        any readout, either kind of rows. A Gaussian readout asks for a target of mean zero.
+        any readout, either kind of rows. A Gaussian readout asks for a target of mean zero. Several settings,
+        such as those of a learning curve, have one shape, and cost far less together.
     bulk : {"full", "isotropic"}
         The whole covariance of the bulk rows, or their scales only.
 
     Returns
     -------
     Losses
-        Of the shape ``setting.shape``, in the normalisation of :mod:`onestep_lib.settings`.
+        Of the shape ``setting.shape``, in the normalisation of :mod:`onestep_lib.settings`; of several
+        settings with an axis before it.
 
     Raises
     ------
@@ -125,17 +127,30 @@ def one_step(setting: Setting, bulk: str = "full") -> Losses:
     >>> setting = Setting(n=2000, d=1000, N=1500, step=[0, 20, 60], noise=0.3)
     >>> print(one_step(setting).test.round(2), round(random_features(setting.replace(step=0)).test, 2))
     [0.41 0.23 0.27] 0.41
+    >>> print(one_step([setting.replace(n=n) for n in (500, 4000)]).test.round(2))  # more samples
+    [[0.88 0.67 0.75]
+     [0.33 0.16 0.18]]
     """
-    check_instance("setting", setting, Setting)
+    several = (setting,) if isinstance(setting, Setting) else check_items("setting", setting, Setting)
+    if len({one.shape for one in several}) != 1:
+        raise ValueError(f"setting must hold settings of one shape, got {shown([s.shape for s in several])}")
+    found = point_losses([point for one in several for point in _points(one, bulk)])
+    shape = setting.shape if isinstance(setting, Setting) else (len(several), *several[0].shape)
+    train, test, objective = map(plain, found.reshape(3, *shape))
+    return Losses(train, test, objective)
+
+
+def _points(setting: Setting, bulk: str) -> Iterator[tuple[SpikedModel, Ratios]]:
+    """The stepped network at every step size, with every penalty."""
     if setting.readout == "gaussian":
         setting.target.require_centred()
-    models = stepped_models(setting, np.atleast_1d(setting.steps).tolist(), bulk)
-    at = setting.phi, setting.psi, setting.ridges, setting.d, TOLERANCE
-    with one_thread():
-        return Losses.from_steps([spiked_losses(model, *at) for model in models], setting)
+    ridges = np.atleast_1d(check_positive("ridge", setting.ridge)).tolist()
+    for model in stepped_models(setting, np.atleast_1d(setting.steps).tolist(), bulk):
+        for ridge in ridges:
+            yield model, Ratios(1 / setting.phi, 1 / setting.psi, ridge, 1 / setting.d, TOLERANCE)
 
 
-def giant_step(setting: Setting, bulk: str = "full") -> Losses:
+def giant_step(setting: Setting | Sequence[Setting], bulk: str = "full") -> Losses:
     r"""Return `one_step`: from steps of order :math:`\sqrt N` on it is called giant.
 
     Examples

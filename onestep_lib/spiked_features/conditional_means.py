@@ -27,7 +27,7 @@ target_means    h_0, h_1, H of a single-index target or of y = Y(kappa, z)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -53,7 +53,9 @@ _INNER_RANGE = 10.0
 # panels there grow by _GROWTH up to 1/_FAR of the bulk's scale.
 _BEND, _WIDE, _GROWTH, _FAR = 4.0, 1.5, 4.0, 3.0
 _GAP = 5e-15
-_NODE_COUNTS = (32, 48, 64, 96, 128, 192, 384, 768)
+_NODE_COUNTS = (32, 64, 128, 256, 768)
+# Values of the activation at once: so many stay in a processor's cache.
+_BLOCK = 2**15
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,7 @@ def feature_means(
     ----------
     sigma : Activation
     spikes : array_like, shape (G,)
-        The spike strengths u_g.
+        The spike strengths u_g; with leading axes, so have the results.
     kappa : array_like, shape (K,)
     scales : array_like, shape () or (G,)
         The bulk scales c_g > 0, limits of \|w_j\|.
@@ -100,62 +102,50 @@ def feature_means(
     [[2. 4.]] [[3. 3.]] [[0. 0.]]
     """
     u, kappa = np.asarray(spikes, dtype=float), np.asarray(kappa, dtype=float)
-    scales = np.broadcast_to(scales, u.shape)
-    symmetric = np.array_equal(kappa, -kappa[::-1])
-    known: dict[tuple[float, float], np.ndarray] = {}
-    rows = []
-    for value, scale in zip(u, scales, strict=True):
-        if symmetric and (-value, scale) in known:
-            # All four are functions of t = u kappa.
-            rows.append(known[-value, scale][:, ::-1])
-            continue
-        rows.append(_feature_rows(sigma, value * kappa, scale))
-        known[value, scale] = rows[-1]
-    return FeatureMeans(*np.stack(rows, axis=1))
+    # All four are functions of t = u kappa and of the scale: each size of t once, with its mirror image.
+    groups, group = np.unique(np.abs(u) + 1j * np.broadcast_to(scales, u.shape), return_inverse=True)
+    half, place = np.unique(np.abs(kappa), return_inverse=True)
+    rows = _both_signs(sigma, np.multiply.outer(groups.real, half), groups.imag)
+    mirrored = (np.multiply.outer(u, kappa) < 0).astype(int)
+    return FeatureMeans(*rows[:, mirrored, group.reshape(u.shape)[..., None], place])
 
 
-def _feature_rows(sigma: Activation, t: np.ndarray, scale: float) -> np.ndarray:
-    """mu_0, mu_1, :math:`m_2` and mu_2^2 at each t, shape (4, T)."""
-    # A group without a spike (u = 0) needs one point only.
-    distinct, back = np.unique(t, return_inverse=True)
-    _require_moderate(sigma, np.array([distinct[0], distinct[-1]]), scale)
-    splits = (*sigma.kinks, *_bends(scale))
-    count = _node_count(sigma.function, splits, distinct, scale)
-    inner = partial(_inner_panels, splits, scale=scale, count=count)
-    if np.array_equal(distinct, -distinct[::-1]) and np.array_equal(np.sort(splits), -np.sort(splits)[::-1]):
-        return _both_signs(sigma, distinct[distinct.size // 2 :], scale, inner)[:, back]
-    panels = inner(distinct)
-    return _moments(_values(sigma, panels.points(distinct, scale)), panels)[:, back]
+def _both_signs(sigma: Activation, t: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """mu_0, mu_1, :math:`m_2` and mu_2^2 at t >= 0, shape (groups, T), and at -t: (4, 2, groups, T)."""
+    ends = np.max(t, axis=1)
+    _require_moderate(sigma, np.outer([-1, 1], ends + _INNER_RANGE * scales))
+    splits = np.array([*sigma.kinks, *_bends(float(np.max(scales)))])
+    sample, wide = _sample(np.stack([-ends, ends], axis=1), scales)
+    count = _node_count(sigma.function, splits, sample, wide)
+    points = _inner_panels(splits, sample, wide, count).points(sample, wide)
+    values, other = _values(sigma, points), _values(sigma, -points)
+    parity = next((sign for sign in (1.0, -1.0) if np.array_equal(other, sign * values)), 0.0)
+
+    places, spread = t.ravel(), np.repeat(scales, t.shape[1])
+    even, found = np.array_equal(np.sort(splits), np.sort(-splits)), np.empty((4, 2, t.size))
+    for at in np.array_split(np.arange(t.size), 1 + t.size * count // _BLOCK):
+        panels = _inner_panels(splits, places[at], spread[at], count)
+        points = panels.points(places[at], spread[at])
+        found[:, :, at] = _moments(_values(sigma, points), panels)[:, None]
+        if not parity:
+            # -t sees sigma(-x) at -zeta.
+            if not even:
+                panels = _inner_panels(-splits, places[at], spread[at], count)
+                points = panels.points(places[at], spread[at])
+            found[:, 1, at] = _moments(_values(sigma, -points), panels)
+    found[:3, 1] *= (parity or 1.0) * np.array([[1.0], [-1.0], [1.0]])
+    return found.reshape(4, 2, *t.shape)
 
 
-def _require_moderate(sigma: Activation, t: np.ndarray, scale: float) -> None:
+def _require_moderate(sigma: Activation, ends: np.ndarray) -> None:
     """Raise where the activation's fourth power is no number any more at the ends of the bulk."""
-    ends = np.append(t - _INNER_RANGE * scale, t + _INNER_RANGE * scale)
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.abs(sigma.function(ends))
     if not np.all(values < _LARGEST):
         raise ValueError(
             f"activation {sigma.name!r} must stay below {_LARGEST:g} in size on the features' range, "
-            f"got {np.max(values):.3g} at {ends[np.argmax(values)]:.3g}: take a smaller step or spike"
+            f"got {np.max(values):.3g} at {ends.flat[np.argmax(values)]:.3g}: take a smaller step or spike"
         )
-
-
-def _both_signs(
-    sigma: Activation, t: np.ndarray, scale: float, inner: Callable[[np.ndarray], _InnerPanels]
-) -> np.ndarray:
-    """The moments at -t and at t >= 0 in rising order, from one set of nodes: -t sees sigma(-x) at -zeta."""
-    panels = inner(t)
-    points = panels.points(t, scale)
-    values, mirrored = _values(sigma, points), _values(sigma, -points)
-    parity = next((sign for sign in (1.0, -1.0) if np.array_equal(mirrored, sign * values)), 0.0)
-    right = _moments(values, panels)
-    signs = np.array([1.0, -1.0, 1.0, 1.0])[:, None]
-    if parity:
-        left = right * signs * np.array([parity, parity, parity, 1.0])[:, None]
-    else:
-        left = signs * _moments(mirrored, panels)
-    # t = 0 has no mirror image.
-    return np.concatenate([left[:, t > 0][:, ::-1], right], axis=1)
 
 
 def _values(sigma: Activation, points: np.ndarray) -> np.ndarray:
@@ -231,9 +221,10 @@ def target_means(
     if rho == 0:
         values = evaluate(target.function, gamma * kappa, name=f"target {shown(target.name)}")
         return TargetMeans(values, np.zeros_like(kappa), np.full_like(kappa, variance))
-    count = _node_count(target.function, target.kinks, gamma * kappa, rho)
-    inner = _inner_panels(target.kinks, gamma * kappa, rho, count)
-    values = evaluate(target.function, inner.points(gamma * kappa, rho), name=f"target {shown(target.name)}")
+    t, scale = gamma * kappa, np.full(kappa.shape, rho)
+    count = _node_count(target.function, target.kinks, *_sample(t[None], rho))
+    inner = _inner_panels(target.kinks, t, scale, count)
+    values = evaluate(target.function, inner.points(t, scale), name=f"target {shown(target.name)}")
     return _label_means(values, inner, variance)
 
 
@@ -287,9 +278,9 @@ class _InnerPanels:
     owner: np.ndarray
     starts: np.ndarray
 
-    def points(self, t: np.ndarray, scale: float) -> np.ndarray:
+    def points(self, t: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """scale zeta + t, shape (panels, nodes)."""
-        return scale * self.zeta + self.spread(t)
+        return self.spread(scale) * self.zeta + self.spread(t)
 
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Values at each t (T,) as a column over the panels."""
@@ -300,38 +291,43 @@ class _InnerPanels:
         return np.add.reduceat(np.einsum("ij,ij->i", weights, values), self.starts)
 
 
-def _inner_panels(kinks: Sequence[float], t: np.ndarray, scale: float, count: int) -> _InnerPanels:
+def _inner_panels(kinks: ArrayLike, t: np.ndarray, scale: np.ndarray | float, count: int) -> _InnerPanels:
     """Panels for E f(scale zeta + t), split at the kinks of f."""
     points, weights = gauss_legendre(count)
-    limit = np.full((t.size if kinks else 1, 1), _INNER_RANGE)
-    inside = np.clip((np.sort(kinks) - t[:, None]) / scale, -_INNER_RANGE, _INNER_RANGE)
-    edges = np.hstack([-limit, inside, limit]) if kinks else np.hstack([-limit, limit])
+    kinks = np.sort(kinks)
+    limit = np.full((t.size if kinks.size else 1, 1), _INNER_RANGE)
+    inside = (kinks - t[: limit.size, None]) / np.reshape(scale, (-1, 1))[: limit.size]
+    edges = np.hstack([-limit, np.clip(inside, -_INNER_RANGE, _INNER_RANGE), limit])
     left, right = edges[:, :-1], edges[:, 1:]
     seen = right > left
     half, middle = ((right - left)[seen] / 2)[:, None], ((right + left)[seen] / 2)[:, None]
     zeta = middle + half * points
     mass = np.exp(-(zeta**2) / 2)
     mass *= half * (weights / np.sqrt(2 * np.pi))
-    if not kinks:
+    if not kinks.size:
         return _InnerPanels(zeta, mass, np.arange(t.size), np.arange(t.size))
     panels = seen.sum(axis=1)
     return _InnerPanels(zeta, mass, np.repeat(np.arange(t.size), panels), np.cumsum(panels) - panels)
 
 
-def _node_count(function: ScalarFunction, kinks: Sequence[float], t: np.ndarray, scale: float) -> int:
-    """The number of nodes between two kinks that gives E f^2 and E zeta f on a sample of t, to rounding."""
-    low, high = np.min(t), np.max(t)
-    sample = np.concatenate([np.linspace(low, high, 17), np.clip(np.arange(-3.0, 4.0), low, high)])
+def _sample(t: np.ndarray, scales: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """Some t of each row, shape (groups, T), and its scale for each: two flat arrays."""
+    low, high = np.min(t, axis=1), np.max(t, axis=1)
+    middle = np.clip(np.arange(-3.0, 4.0)[:, None], low, high)
+    sample = np.concatenate([np.linspace(low, high, 17), middle])
+    return sample.ravel(), np.broadcast_to(scales, sample.shape).ravel()
+
+
+def _node_count(function: ScalarFunction, kinks: ArrayLike, t: np.ndarray, scale: np.ndarray) -> int:
+    """The number of nodes between two kinks that gives E f^2 and E zeta f at each t, to rounding."""
 
     def values(inner: _InnerPanels) -> np.ndarray:
-        return function(inner.points(sample, scale))
+        return function(inner.points(t, scale))
 
-    at = {"function": function, "scale": scale, "nodes": _NODE_COUNTS[-1]}
+    at = {"function": function, "scale": float(np.max(scale)), "nodes": _NODE_COUNTS[-1]}
     # The points scale zeta + t are themselves rounded, by an error of the size of t.
-    rounding = np.finfo(float).eps * np.abs(sample)
-    return _enough_nodes(
-        values, partial(_inner_panels, kinks, sample, scale), rounding, "conditional_means", at
-    )
+    rounding = np.finfo(float).eps * np.abs(t)
+    return _enough_nodes(values, partial(_inner_panels, kinks, t, scale), rounding, "conditional_means", at)
 
 
 def _enough_nodes(

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
-from onestep_lib.spiked_features.fixed_point import FixedPoint
+from onestep_lib.spiked_features.fixed_point import FixedPoint, apply, combine
 from onestep_lib.spiked_features.model import BulkCovariance, Ratios, SpikedTable
 
 # Directions of the mean part weaker than this against the activation are dropped: to learn them takes
@@ -25,7 +26,7 @@ _ENVELOPE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class SpikedSolution:
-    r"""One point, with its order parameters.
+    r"""One point, with its order parameters; or many, with leading axes.
 
     Parameters
     ----------
@@ -44,9 +45,9 @@ class SpikedSolution:
         With the grid that the solution needed.
     """
 
-    train: float
-    test: float
-    objective: float
+    train: float | np.ndarray
+    test: float | np.ndarray
+    objective: float | np.ndarray
     s_1: np.ndarray
     s_v: np.ndarray
     s_length: np.ndarray
@@ -62,42 +63,45 @@ class SpikedSolution:
 def solve_fit(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> SpikedSolution:
     r"""The mean part, then (Q, A) from :math:`(I-t')y=` source, and the losses."""
     features, labels, weights, D = table.features, table.labels, table.grid.weights, point.D
-    pairs, means, G = features.pairs, features.means, point.c.size
+    pairs, means, G = features.pairs, features.means, point.c.shape[-1]
     mass = ratios.a * weights * D
-    m_hat = means.mu1 @ (mass * labels.h1)
-    known = _forms(features.bulk, point)
-    size = len(table.columns)
-    penalty, pull = np.zeros((size, size)), np.zeros(size)
-    penalty[:G, :G] = np.diag(ratios.inverse_d / point.c)
-    penalty[G : 2 * G, G : 2 * G] = known.along
-    penalty[2 * G :, 2 * G :] = np.diag(np.tile(1 / point.c, size // G - 2))
-    pull[G : 2 * G] = known.inverse @ known.K_vt @ m_hat
+    m_hat = apply(means.mu1, mass * labels.h1)
+    known, one_d = _forms(features.bulk, point), np.asarray(ratios.inverse_d)[..., None]
+    size, eye = table.columns.shape[-2], np.eye(G)
+    penalty, pull = np.zeros((*point.c.shape[:-1], size, size)), np.zeros((*point.c.shape[:-1], size))
+    penalty[..., :G, :G] = (one_d / point.c)[..., None] * eye
+    penalty[..., G : 2 * G, G : 2 * G] = known.along
+    for start in range(2 * G, size, G):
+        penalty[..., start : start + G, start : start + G] = (1 / point.c)[..., None] * eye
+    pull[..., G : 2 * G] = apply(known.inverse, apply(known.K_vt, m_hat))
     x = least_squares(table, mass, penalty, pull)
-    s_1, s_v, s_length = np.split(x, [G, 2 * G])
-    missed = labels.h0 - x @ table.columns
-    upsilon = known.inverse @ (s_v - known.K_vt @ m_hat)
-    s_perp = known.K_vt.T @ upsilon + known.K_tt @ m_hat
-    pulled = s_perp @ means.mu1
+    s_1, s_v, s_length = np.split(x, [G, 2 * G], axis=-1)
+    missed = labels.h0 - combine(x, table.columns)
+    upsilon = apply(known.inverse, s_v - apply(known.K_vt, m_hat))
+    s_perp = combine(upsilon, known.K_vt) + apply(known.K_tt, m_hat)
+    pulled = combine(s_perp, means.mu1)
 
-    Q0, T0 = _sources(table, point, np.stack([upsilon, m_hat], axis=1))
-    gain = point.c**2 / (ratios.beta * features.fractions)
-    T0 += (np.sum(s_length.reshape(-1, G) ** 2, axis=0) + ratios.inverse_d * s_1**2) / point.c**2
-    source = np.concatenate([pairs.vector(Q0 - np.outer(s_v, s_v)), gain * T0])
-    forcing = ratios.a / ratios.beta * point.response @ (features.moments * weights * D**2)
+    Q0, T0 = _sources(table, point, np.stack([upsilon, m_hat], axis=-1))
+    gain = point.c**2 / (ratios.b * features.fractions)
+    own = np.sum(s_length.reshape(*s_length.shape[:-1], -1, G) ** 2, axis=-2)
+    T0 = T0 + (own + one_d * s_1**2) / point.c**2
+    source = np.concatenate([pairs.vector(Q0 - s_v[..., :, None] * s_v[..., None, :]), gain * T0], axis=-1)
     fixed = missed**2 + labels.variance - 2 * labels.h1 * pulled
-    y = np.linalg.solve(point.jacobian, source + forcing @ fixed)
-    error = fixed + y @ features.counted
-    Q, a_sq = pairs.matrix(y[: pairs.size]), y[pairs.size :]
+    forced = ratios.a / ratios.b * apply(point.response, apply(features.moments, weights * D**2 * fixed))
+    y = np.linalg.solve(point.jacobian, (source + forced)[..., None])[..., 0]
+    error = fixed + combine(y, features.counted)
+    Q, a_sq = pairs.matrix(y[..., : pairs.size]), y[..., pairs.size :]
 
-    train, test = float(weights @ (D**2 * error)), float(weights @ error)
-    objective = train + ratios.ridge * float(a_sq.sum())
-    envelope = weights @ (D * (labels.h0 * missed + labels.variance - labels.h1 * pulled))
+    train, test = (D**2 * error) @ weights, error @ weights
+    objective = train + ratios.ridge * a_sq.sum(axis=-1)
+    envelope = (D * (labels.h0 * missed + labels.variance - labels.h1 * pulled)) @ weights
     # Its terms have the size of the squared labels, and so has its rounding.
-    rounding = CANCELLED * float(weights @ (D * labels.H))
-    gap = float(max(np.abs(objective - envelope) - rounding, 0.0) / np.abs(envelope))
+    rounding = CANCELLED * ((D * labels.H) @ weights)
+    gap = float(np.max(np.maximum(np.abs(objective - envelope) - rounding, 0.0) / np.abs(envelope)))
     if not gap < _ENVELOPE:
-        at = {"spikes": features.fractions.size, "ratios": ratios}
+        at = {"spikes": G, "ratios": ratios}
         raise ConvergenceError("spiked_features (second moments)", gap, at, ratios.difficulty(features))
+    train, test, objective = map(plain, (train, test, objective))
     lengths = s_1, s_v, s_length, s_perp, Q, a_sq
     return SpikedSolution(train, test, objective, *lengths, error, ratios, point, table)
 
@@ -113,12 +117,14 @@ class _Forms:
 
 
 def _forms(bulk: BulkCovariance, point: FixedPoint) -> _Forms:
-    K_vv, K_vt, K_tt = (np.tensordot(part, point.K, 1) for part in (bulk.vv, bulk.vt, bulk.tt))
-    if bulk.weights.size == 1:
-        along = np.diag(1 / (point.c * bulk.scales[:, 0]))
+    K_vv, K_vt, K_tt = (
+        np.einsum("...k,...kgh->...gh", part, point.K) for part in (bulk.vv, bulk.vt, bulk.tt)
+    )
+    if bulk.weights.shape[-1] == 1:
+        along = 1 / (point.c * bulk.scales[..., 0])[..., None] * np.eye(point.c.shape[-1])
         return _Forms(K_vt, K_tt, along + point.Lambda, along)
     inverse = np.linalg.inv(K_vv)
-    return _Forms(K_vt, K_tt, inverse, (inverse + inverse.T) / 2 - point.Lambda)
+    return _Forms(K_vt, K_tt, inverse, (inverse + inverse.swapaxes(-1, -2)) / 2 - point.Lambda)
 
 
 def least_squares(table: SpikedTable, mass: np.ndarray, penalty: np.ndarray, pull: np.ndarray) -> np.ndarray:
@@ -128,21 +134,24 @@ def least_squares(table: SpikedTable, mass: np.ndarray, penalty: np.ndarray, pul
     one of smallest scaled norm.
     """
     means, root = table.features.means, np.sqrt(mass)
-    weak = WEAK * np.sqrt(mass @ (table.features.fractions @ (means.mu0**2 + means.mu1**2 + means.mu2_sq)))
+    power = combine(table.features.fractions, means.mu0**2 + means.mu1**2 + means.mu2_sq)
+    weak = WEAK * np.sqrt(np.sum(mass * power, axis=-1, keepdims=True))
     levels, vectors = np.linalg.eigh(penalty)
-    levels = np.sqrt(np.maximum(levels, 0.0))
-    design = np.concatenate([(root * table.columns).T, levels[:, None] * vectors.T])
-    pulled = np.divide(vectors.T @ pull, levels, out=np.zeros_like(pull), where=levels > 0)
-    norms = np.linalg.norm(design, axis=0)
+    levels, across = np.sqrt(np.maximum(levels, 0.0)), vectors.swapaxes(-1, -2)
+    seen = (root[..., None, :] * table.columns).swapaxes(-1, -2)
+    design = np.concatenate([seen, levels[..., None] * across], axis=-2)
+    pulled = np.divide(apply(across, pull), levels, out=np.zeros_like(pull), where=levels > 0)
+    norms = np.linalg.norm(design, axis=-2)
     norms = np.where(norms > weak, norms, weak / WEAK)
-    aim = np.concatenate([root * table.labels.h0, pulled])
-    return np.linalg.lstsq(design / norms, aim, rcond=WEAK)[0] / norms
+    aim = np.concatenate([root * table.labels.h0, pulled], axis=-1)
+    return apply(np.linalg.pinv(design / norms[..., None, :], rcond=WEAK), aim) / norms
 
 
 def _sources(table: SpikedTable, point: FixedPoint, forces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The sums over the bulk in Q_0 and in A_0, for the forces (upsilon, m-hat), shape (G, 2)."""
-    bulk = table.features.bulk
-    overlaps = np.moveaxis(np.array([[bulk.vv, bulk.vt], [bulk.vt, bulk.tt]]), -1, 0)
-    moved, pulled = point.K @ forces, np.swapaxes(point.J, 1, 2) @ forces
-    Q0 = np.tensordot(moved @ overlaps, moved, axes=([0, 2], [0, 2]))
-    return Q0, np.sum(bulk.scales.T * np.sum((pulled @ overlaps) * pulled, axis=-1), axis=0)
+    bulk, forces = table.features.bulk, forces[..., None, :, :]
+    overlaps = np.stack([bulk.vv, bulk.vt, bulk.vt, bulk.tt], axis=-1)
+    overlaps = overlaps.reshape(*bulk.vv.shape, 2, 2)
+    moved, pulled = point.K @ forces, point.J.swapaxes(-1, -2) @ forces
+    Q0 = np.sum(moved @ overlaps @ moved.swapaxes(-1, -2), axis=-3)
+    return Q0, np.sum(bulk.scales.swapaxes(-1, -2) * np.sum((pulled @ overlaps) * pulled, axis=-1), axis=-2)

@@ -22,6 +22,8 @@ The map :math:`(V,c)\mapsto(V',c')` is monotone and concave (it is made of paral
 Newton's method started above the fixed point falls to it monotonically, whatever the parameters; and
 its matrix :math:`I-t'` is the one of the linear equations for the second moments.
 
+The points of a curve are solved together: all arrays may have leading axes, those of the tables and ratios.
+
 Functions
 ---------
 solve_fixed_point   solve for the fixed point (c, V)
@@ -30,12 +32,10 @@ sweep_fixed_point   the same by accelerated sweeps: for many groups, where a New
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.spiked_features.model import GroupTable, Ratios
@@ -50,6 +50,7 @@ _TOLERANCE = 1e-12
 _ROUNDING = 1e-11
 # Rounding may lift an iterate above or below the monotone sequence by this much.
 _SLACK = 1e-9
+_HALVINGS = 8
 _POLISHES = 3
 # Sweeps that Anderson's acceleration takes at most, and remembers.
 _SWEEPS, _DEPTH = 200, 8
@@ -57,7 +58,7 @@ _SWEEPS, _DEPTH = 200, 8
 
 @dataclass(frozen=True, eq=False)
 class FixedPoint:
-    r"""One (c, V) with what follows from it, the map there, and its linear response.
+    r"""One (c, V) with what follows from it, the map there, and its linear response; many on leading axes.
 
     Parameters
     ----------
@@ -96,10 +97,20 @@ class FixedPoint:
 
     def relative(self, of_c: np.ndarray, of_V: np.ndarray) -> np.ndarray:
         """Changes of (c, V), relative to c and 1 + V."""
-        return np.concatenate([of_V / (1 + self.V), of_c / self.c])
+        return np.concatenate([of_V / (1 + self.V), of_c / self.c], axis=-1)
 
 
 Start = tuple[np.ndarray, np.ndarray]
+
+
+def apply(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Matrices (..., I, J) times vectors (..., J)."""
+    return (matrix @ vector[..., None])[..., 0]
+
+
+def combine(vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Vectors (..., I) times matrices (..., I, J)."""
+    return (vector[..., None, :] @ rows)[..., 0, :]
 
 
 def solve_fixed_point(features: GroupTable, ratios: Ratios, start: Start | None = None) -> FixedPoint:
@@ -124,46 +135,55 @@ def solve_fixed_point(features: GroupTable, ratios: Ratios, start: Start | None 
     0.5000
     """
     c, V = _scalar_start(features, ratios) if start is None else start
-    solution, _ = _newton(features, ratios, c, V, strict=True)
-    if solution is None:
-        solution, _ = _newton(features, ratios, 4 * c, 4 * V, strict=True)
-    if solution is None:
-        solution, residual = _newton(features, ratios, *_upper_start(features, ratios), strict=False)
-    if solution is None:
-        raise ConvergenceError("spiked_resolvent", residual, {"ratios": ratios}, ratios.difficulty(features))
-    return solution
+    point, solved, change = _newton(features, ratios, c, V, strict=True)
+    for harder in range(2):
+        if solved.all():
+            break
+        # What is solved stays where it is.
+        again = _upper_start(features, ratios) if harder else (4 * c, 4 * V)
+        c, V = (np.where(solved[..., None], *pair) for pair in zip((point.c, point.V), again, strict=True))
+        point, solved, change = _newton(features, ratios, c, V, strict=not harder)
+    if not solved.all():
+        residual, why = float(np.max(change[~solved])), ratios.difficulty(features)
+        raise ConvergenceError("spiked_resolvent", residual, {"ratios": ratios}, why)
+    return point
 
 
 def _newton(
     features: GroupTable, ratios: Ratios, c: np.ndarray, V: np.ndarray, strict: bool
-) -> tuple[FixedPoint | None, float]:
-    """Newton's method; None if it leaves the monotone sequence (if strict) or runs out of steps."""
-    change = np.inf
+) -> tuple[FixedPoint, np.ndarray, np.ndarray]:
+    """Newton's method, which of its points are solved, and how far they moved last.
+
+    A point is given up if it leaves the monotone sequence (if strict), and all are when out of steps.
+    """
+    change = np.full(c.shape[:-1], np.inf)
+    solved, lost = change < 0, change < 0
     for iteration in range(_ITERATIONS):
         point = _evaluate(features, ratios, c, V)
         residuals = point.relative(*point.rise)
-        if strict and iteration and residuals.max() > _SLACK:
-            return None, change
+        if strict and iteration:
+            lost = lost | ~solved & (residuals.max(axis=-1) > _SLACK)
         step_c, step_V = _newton_step(features, ratios, point)
-        last, change = change, float(np.abs(point.relative(step_c, step_V)).max())
+        last, change = change, np.abs(point.relative(step_c, step_V)).max(axis=-1)
         # Where I - t' is nearly singular (n = N, lambda -> 0), rounding keeps the step from falling on.
-        stalled = last < 1e-6 and change > last / 4
-        enough = change <= ratios.tolerance or np.abs(residuals).max() < _ROUNDING
-        if change < _TOLERANCE or (stalled and enough):
-            return point, change
-        c, V = c + step_c, V + step_V
-        if not (c.min() > 0 and V.min() >= 0):
-            return None, change
-    return None, change
+        stalled = (last < 1e-6) & (change > last / 4)
+        enough = (change <= ratios.tolerance) | (np.abs(residuals).max(axis=-1) < _ROUNDING)
+        solved = solved | ~lost & ((change < _TOLERANCE) | stalled & enough)
+        lost = lost | ~solved & ~(((c + step_c).min(axis=-1) > 0) & ((V + step_V).min(axis=-1) >= 0))
+        moving = ~(solved | lost)[..., None]
+        if not moving.any():
+            break
+        c, V = np.where(moving, c + step_c, c), np.where(moving, V + step_V, V)
+    return point, solved, change
 
 
 def _newton_step(features: GroupTable, ratios: Ratios, point: FixedPoint) -> tuple[np.ndarray, np.ndarray]:
     """The Newton step: the residual plus the response of (Gamma, c) to the whole step."""
     rise_c, rise_V = point.rise
-    pushed = ratios.a * point.response @ (features.moments @ (features.weights * point.D**2 * rise_V))
-    pushed += point.coupling @ rise_c
-    answer = np.linalg.solve(point.jacobian, pushed)
-    return rise_c + answer[features.pairs.size :], rise_V + answer @ features.counted / ratios.beta
+    weighed = apply(features.moments, features.weights * point.D**2 * rise_V)
+    pushed = ratios.a * apply(point.response, weighed) + apply(point.coupling, rise_c)
+    answer = np.linalg.solve(point.jacobian, pushed[..., None])[..., 0]
+    return rise_c + answer[..., features.pairs.size :], rise_V + combine(answer, features.counted) / ratios.b
 
 
 def sweep_fixed_point(features: GroupTable, ratios: Ratios, start: Start | None = None) -> FixedPoint:
@@ -225,48 +245,54 @@ def anderson(
     raise ConvergenceError("anderson", size, {"unknowns": x.size, "sweeps": _SWEEPS})
 
 
+def _parts(
+    features: GroupTable, ratios: Ratios, c: np.ndarray, V: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Lambda, Omega, the roots of C_k (..., B, G), and I + C_k^1/2 Lambda C_k^1/2."""
+    means, mass = features.means, ratios.a * features.weights / (1 + V)
+    Lambda = (means.mu1 * mass[..., None, :]) @ means.mu1.swapaxes(-1, -2)
+    Omega = ratios.penalty + apply(means.mu2_sq, mass)
+    root = np.sqrt(features.bulk.scales * c[..., None]).swapaxes(-1, -2)
+    product = root[..., :, None] * Lambda[..., None, :, :] * root[..., None, :]
+    return Lambda, Omega, root, np.eye(c.shape[-1]) + product
+
+
 def _sweep(
     features: GroupTable, ratios: Ratios, c: np.ndarray, V: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The map (c, V) -> (c', V') alone: no derivatives."""
     means, weights = features.means, features.bulk.weights
-    mass = ratios.a * features.weights / (1 + V)
-    Lambda = (means.mu1 * mass) @ means.mu1.T
-    root = np.sqrt(features.bulk.scales * c[:, None]).T
-    inverse = np.linalg.inv(np.eye(c.size) + root[:, :, None] * Lambda * root[:, None, :])
-    K = root[:, :, None] * inverse * root[:, None, :]
-    R = weights @ (1 - np.diagonal(inverse, axis1=1, axis2=2)) / c
-    next_c = ratios.beta * features.fractions / (ratios.penalty + means.mu2_sq @ mass + R)
-    gamma = np.tensordot(weights, K, 1)
-    next_V = (np.sum(means.mu1 * (gamma @ means.mu1), axis=0) + next_c @ means.mu2_sq) / ratios.beta
-    return next_c, next_V
+    _, Omega, root, matrix = _parts(features, ratios, c, V)
+    inverse = np.linalg.inv(matrix)
+    R = combine(weights, 1 - np.diagonal(inverse, axis1=-2, axis2=-1)) / c
+    next_c = ratios.b * features.fractions / (Omega + R)
+    gamma = np.einsum("...k,...kgh->...gh", weights, root[..., :, None] * inverse * root[..., None, :])
+    squares = np.sum(means.mu1 * (gamma @ means.mu1), axis=-2)
+    return next_c, (squares + combine(next_c, means.mu2_sq)) / ratios.b
 
 
 def _evaluate(features: GroupTable, ratios: Ratios, c: np.ndarray, V: np.ndarray) -> FixedPoint:
-    pairs, scales, weights = features.pairs, features.bulk.scales, features.bulk.weights
-    D = 1 / (1 + V)
-    averages = ratios.a * (features.moments @ (features.weights * D))
-    Lambda, Omega = pairs.matrix(averages[: pairs.size]), ratios.penalty + averages[pairs.size :]
+    pairs, scales, weights, D = features.pairs, features.bulk.scales, features.bulk.weights, 1 / (1 + V)
+    Lambda, Omega, root, matrix = _parts(features, ratios, c, V)
     # K = C^1/2 (I + B)^-1 C^1/2 with B = C^1/2 Lambda C^1/2, through the Cholesky factor L of I + B:
     # V is then a sum of squares, exact even where B is huge in one direction (c_{>1} -> 0).
-    root = np.sqrt((scales * c[:, None]).T)
-    B = root[:, :, None] * Lambda * root[:, None, :]
-    eye = np.eye(pairs.groups)
-    factor = np.linalg.inv(np.linalg.cholesky(eye + B))
-    inverse = np.swapaxes(factor, 1, 2) @ factor
-    K = root[:, :, None] * inverse * root[:, None, :]
-    J = root[:, :, None] * inverse / root[:, None, :]
-    pull = (eye - inverse) / (root[:, :, None] * root[:, None, :])
-    R = np.einsum("k,gk,kgg->g", weights, scales, pull)
-    next_c = ratios.beta * features.fractions / (Omega + R)
-    tall = (np.sqrt(weights)[:, None, None] * factor * root[:, None, :]).reshape(-1, pairs.groups)
-    squares = np.sum((tall @ features.means.mu1) ** 2, axis=0)
-    next_V = (squares + next_c @ features.means.mu2_sq) / ratios.beta
-    gain = next_c**2 / (ratios.beta * features.fractions)
+    factor = np.linalg.inv(np.linalg.cholesky(matrix))
+    inverse = factor.swapaxes(-1, -2) @ factor
+    K = root[..., :, None] * inverse * root[..., None, :]
+    J = root[..., :, None] * inverse / root[..., None, :]
+    pull = (np.eye(pairs.groups) - inverse) / (root[..., :, None] * root[..., None, :])
+    R = np.einsum("...k,...gk,...kgg->...g", weights, scales, pull)
+    next_c = ratios.b * features.fractions / (Omega + R)
+    tall = np.sqrt(weights)[..., None, None] * factor * root[..., None, :]
+    # As many rows as groups will do: a rotation leaves the sum of their squares.
+    tall = np.linalg.qr(tall.reshape(*tall.shape[:-3], -1, pairs.groups), mode="r")
+    squares = np.sum((tall @ features.means.mu1) ** 2, axis=-2)
+    next_V = (squares + combine(next_c, features.means.mu2_sq)) / ratios.b
+    gain = next_c**2 / (ratios.b * features.fractions)
     response, coupling = _response(features, gain, K, J, pull)
-    hessian = (features.moments * (features.weights * D**2)) @ features.counted.T
-    jacobian = np.eye(pairs.size + pairs.groups) - ratios.a / ratios.beta * response @ hessian
-    jacobian[:, pairs.size :] -= coupling
+    hessian = (features.moments * (features.weights * D**2)[..., None, :]) @ features.counted.swapaxes(-1, -2)
+    jacobian = np.eye(pairs.size + pairs.groups) - (ratios.a / ratios.b)[..., None] * (response @ hessian)
+    jacobian[..., pairs.size :] -= coupling
     return FixedPoint(c, V, next_c, next_V, D, Lambda, Omega, K, J, response, coupling, jacobian)
 
 
@@ -275,50 +301,52 @@ def _response(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minus the derivative of (pairs of Gamma, c) in (pairs of Lambda, Omega), and the one in c."""
     pairs, scales, weights = features.pairs, features.bulk.scales, features.bulk.weights
-    G, bins = pairs.groups, weights.size
+    G, size = pairs.groups, pairs.size
     g, h = pairs.rows, pairs.cols
-    flat = K.reshape(bins, G * G)
-    square = ((weights * flat.T) @ flat).reshape(G, G, G, G)
-    direct = square[g[:, None], g, h[:, None], h]
-    crossed = square[g[:, None], h, h[:, None], g]
-    gamma_by_lambda = (direct + crossed) * (pairs.multiplicity / 2)
+    flat = K.reshape(*K.shape[:-2], G * G)
+    square = (weights[..., None] * flat).swapaxes(-1, -2) @ flat
+    square = square.reshape(*square.shape[:-2], G, G, G, G)
+    direct = square[..., g[:, None], g, h[:, None], h]
+    crossed = square[..., g[:, None], h, h[:, None], g]
     # sum_k w_k s_h(k) J_ah J_bh: Gamma_ab by c_h, and (transposed) R_h by Lambda_ab.
-    columns = J.transpose(2, 1, 0)
-    gamma_by_c = pairs.vector((columns * (weights * scales)[:, None]) @ columns.swapaxes(1, 2)).T
-    r_by_c = np.einsum("k,gk,hk,kgh->gh", weights, scales, scales, pull**2)
-    response = np.zeros((pairs.size + G, pairs.size + G))
-    response[: pairs.size, : pairs.size] = gamma_by_lambda
-    response[pairs.size :, : pairs.size] = gain[:, None] * gamma_by_c.T * pairs.multiplicity
-    response[pairs.size :, pairs.size :] = np.diag(gain)
-    return response, np.concatenate([gamma_by_c, gain[:, None] * r_by_c])
+    columns = np.moveaxis(J, -3, -1).swapaxes(-3, -2)
+    weighed = (weights[..., None, :] * scales)[..., None, :]
+    r_by_lambda = pairs.vector((columns * weighed) @ columns.swapaxes(-1, -2))
+    r_by_c = np.einsum("...k,...gk,...hk,...kgh->...gh", weights, scales, scales, pull**2)
+    response = np.zeros((*gain.shape[:-1], size + G, size + G))
+    response[..., :size, :size] = (direct + crossed) * (pairs.multiplicity / 2)
+    response[..., size:, :size] = gain[..., None] * r_by_lambda * pairs.multiplicity
+    response[..., size:, size:] = gain[..., None] * np.eye(G)
+    return response, np.concatenate([r_by_lambda.swapaxes(-1, -2), gain[..., None] * r_by_c], axis=-2)
 
 
-def _upper_start(features: GroupTable, ratios: Ratios) -> tuple[np.ndarray, np.ndarray]:
+def _upper_start(features: GroupTable, ratios: Ratios) -> Start:
     """The values at Lambda = 0, Omega = lambda: above the fixed point."""
-    c = ratios.beta * features.fractions / ratios.penalty
-    scale = np.maximum(1.0, features.bulk.scales.max(axis=1))
-    return c, (c * scale) @ (features.means.mu1**2 + features.means.mu2_sq) / ratios.beta
+    c = ratios.b * features.fractions / ratios.penalty
+    scale = np.maximum(1.0, features.bulk.scales.max(axis=-1))
+    return c, combine(c * scale, features.means.mu1**2 + features.means.mu2_sq) / ratios.b
 
 
-def _scalar_start(features: GroupTable, ratios: Ratios) -> tuple[np.ndarray, np.ndarray]:
+def _scalar_start(features: GroupTable, ratios: Ratios) -> Start:
     """The fixed point of one group with the averages of mu_1^2 and mu_2^2, spread over groups and kappa."""
-    linear = float(features.fractions @ (features.means.mu1**2 @ features.weights))
-    other = float(features.fractions @ (features.means.mu2_sq @ features.weights))
-    ratio, beta, penalty = ratios.a, ratios.beta, ratios.penalty
-
-    def equations(log_V: float) -> tuple[float, float]:
-        D = 1 / (1 + math.exp(log_V))
-        Lambda, Omega = ratio * linear * D, penalty + ratio * other * D
+    means, fractions = features.means, features.fractions
+    linear, other = (
+        np.sum(fractions * (values @ features.weights), axis=-1, keepdims=True)
+        for values in (means.mu1**2, means.mu2_sq)
+    )
+    ratio, beta, penalty = ratios.a, ratios.b, ratios.penalty
+    top = np.log((linear + other) / penalty)
+    bottom = np.log((linear + other) / (penalty + ratio * (linear + other)) / (1 + beta))
+    for _ in range(_HALVINGS):
+        V = np.exp((top + bottom) / 2)
+        Lambda, Omega = ratio * linear / (1 + V), penalty + ratio * other / (1 + V)
+        # The root of (Omega + Lambda/(1 + c Lambda)) c = beta, from whichever form does not cancel.
         half = (Omega + (1 - beta) * Lambda) / 2
-        root = math.sqrt(half**2 + Omega * Lambda * beta)
-        c = beta / (half + root) if half > 0 else (root - half) / (Omega * Lambda)
-        return c, math.log((linear * c / (1 + c * Lambda) + other * c) / beta) - log_V
-
-    top = math.log((linear + other) / penalty)
-    bottom = math.log((linear + other) / (penalty + ratio * (linear + other)) / (1 + beta))
-    log_V = brentq(lambda value: equations(value)[1], bottom - 0.1, top + 0.1, xtol=1e-3)
-    c = equations(log_V)[0] * features.fractions
-    flat = np.full_like(features.weights, math.exp(log_V))
-    next_c, next_V = _sweep(features, ratios, c, flat)
+        root = np.sqrt(half**2 + Omega * Lambda * beta)
+        c = np.where(half > 0, beta, root - half) / np.where(half > 0, half + root, Omega * Lambda)
+        above = linear * c / (1 + c * Lambda) + other * c > beta * V
+        top, bottom = np.where(above, top, (top + bottom) / 2), np.where(above, (top + bottom) / 2, bottom)
+    flat = np.broadcast_to(V, V.shape[:-1] + features.weights.shape)
+    next_c, next_V = _sweep(features, ratios, c * fractions, flat)
     # Starting too high costs less than starting too low, from where the first step overshoots.
     return 1.5 * next_c, 1.5 * next_V

@@ -86,7 +86,9 @@ span_floor      the smallest test loss of any readout
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -104,8 +106,8 @@ from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.settings import Losses
 from onestep_lib.spiked_features.fit import CANCELLED, SpikedSolution, solve_fit
-from onestep_lib.spiked_features.fixed_point import Start, solve_fixed_point, sweep_fixed_point
-from onestep_lib.spiked_features.model import Ratios, SpikedModel, SpikedTable, kappa_table
+from onestep_lib.spiked_features.fixed_point import Start, combine, solve_fixed_point, sweep_fixed_point
+from onestep_lib.spiked_features.model import Ratios, SpikedModel, SpikedTable, joint_grid, kappa_tables
 from onestep_lib.two_index import TwoIndexTarget
 
 __all__ = [
@@ -118,6 +120,8 @@ __all__ = [
 _TOLERANCE = 1e-12
 # Vocabularies larger than this are solved by accelerated sweeps, smaller ones by Newton's method.
 _FEW = 8
+# Points times squared groups that are solved together, of the smaller ones.
+_TOGETHER = 128
 _MOST_NODES = 6000
 
 
@@ -174,14 +178,35 @@ def spiked_losses(
         check_size(name, values)
     inverse_d = 0.0 if d is None else 1 / check_count("d", d)
     tolerance = check_number("tolerance", tolerance, check_positive)
-    values, solution = np.empty((3, points[0].size)), None
-    with one_thread():
-        for i, at in enumerate(zip(*(p.ravel().tolist() for p in points), strict=True)):
-            ratios = Ratios(1 / at[0], 1 / at[1], at[2], inverse_d, tolerance)
-            solution = _solve_point(model, ratios, solution)
-            values[:, i] = solution.train, solution.test, solution.objective
-    train, test, objective = map(plain, values.reshape(3, *points[0].shape))
+    flat = zip(*(values.ravel().tolist() for values in points), strict=True)
+    found = point_losses(
+        [(model, Ratios(1 / phi, 1 / psi, ridge, inverse_d, tolerance)) for phi, psi, ridge in flat]
+    )
+    train, test, objective = map(plain, found.reshape(3, *points[0].shape))
     return Losses(train, test, objective)
+
+
+@one_thread()
+def point_losses(points: Sequence[tuple[SpikedModel, Ratios]]) -> np.ndarray:
+    """Train, test and objective at each point, shape (3, points).
+
+    Points of one activation and as many groups are solved together, as long as they fit into a processor's
+    cache. Where one of them does not converge, their halves are, so that the error names it.
+    """
+    if not points:
+        return np.empty((3, 0))
+    models, ratios = zip(*points, strict=True)
+    groups = models[0].spikes.size
+    alike = [one.spikes.size == groups and one.activation is models[0].activation for one in models]
+    if len(points) == 1 or (all(alike) and groups <= _FEW and len(points) <= _TOGETHER // groups**2):
+        try:
+            solution = _solve(models, _joined(ratios))
+            return np.reshape([solution.train, solution.test, solution.objective], (3, -1))
+        except ConvergenceError:
+            if len(points) == 1:
+                raise
+    cut = len(points) // 2 if all(alike) else alike.index(False)
+    return np.hstack([point_losses(points[:cut]), point_losses(points[cut:])])
 
 
 def free_losses(
@@ -262,18 +287,33 @@ def solve_spiked(
     0.3619 0.3619
     """
     inverse_d = 0.0 if d is None else 1 / d
-    return _solve_point(model, Ratios(1 / phi, 1 / psi, float(ridge), inverse_d, tolerance), near)
+    return _solve([model], Ratios(1 / phi, 1 / psi, float(ridge), inverse_d, tolerance), near)
 
 
-def _solve_point(model: SpikedModel, ratios: Ratios, near: SpikedSolution | None) -> SpikedSolution:
-    """`solve_spiked` from checked numbers."""
-    table = model.table if near is None else near.table
-    start = None if near is None else (near.point.c, near.point.V)
+def _joined(ratios: Sequence[Ratios]) -> Ratios:
+    """One number, or as many as there are points."""
+    if len(ratios) == 1:
+        return ratios[0]
+    alpha, beta, ridge, inverse_d = np.transpose([(r.alpha, r.beta, r.ridge, r.inverse_d) for r in ratios])
+    return Ratios(alpha, beta, ridge, inverse_d, min(r.tolerance for r in ratios))
+
+
+def _solve(
+    models: Sequence[SpikedModel], ratios: Ratios, near: SpikedSolution | None = None
+) -> SpikedSolution:
+    """The solution of a model at one point or at many, or of one model a point."""
+    different = list(dict.fromkeys(models))
+    rows = [different.index(model) for model in models] if len(different) > 1 else 0
+    if near is not None:
+        table, start = near.table, (near.point.c, near.point.V)
+    else:
+        table = kappa_tables(different, joint_grid(different), rows) if rows else models[0].table
+        start = None
     while table.grid.nodes.size <= _MOST_NODES:
         try:
             solution = _solve_on(table, ratios, start)
         except np.linalg.LinAlgError as error:
-            at = {"spikes": model.spikes.tolist(), "ratios": ratios}
+            at = {"spikes": models[0].spikes.tolist(), "ratios": ratios}
             raise ConvergenceError(
                 "spiked_features", np.inf, at, ratios.difficulty(table.features)
             ) from error
@@ -281,9 +321,10 @@ def _solve_point(model: SpikedModel, ratios: Ratios, near: SpikedSolution | None
         if not np.any(coarse):
             return solution
         grid = table.grid.split(coarse)
-        start = (solution.point.c, np.interp(grid.nodes, table.grid.nodes, solution.point.V))
-        table = kappa_table(model, grid)
-    at = {"spikes": model.spikes.tolist(), "ratios": ratios}
+        V = np.apply_along_axis(partial(np.interp, grid.nodes, table.grid.nodes), -1, solution.point.V)
+        start = solution.point.c, V
+        table = kappa_tables(different, grid, rows)
+    at = {"spikes": models[0].spikes.tolist(), "ratios": ratios}
     reason = f"averages over kappa need over {_MOST_NODES} nodes: take a smaller step or a larger tolerance"
     raise ConvergenceError("spiked_features (quadrature over kappa)", float(np.sum(coarse)), at, reason)
 
@@ -291,20 +332,22 @@ def _solve_point(model: SpikedModel, ratios: Ratios, near: SpikedSolution | None
 def _unresolved(solution: SpikedSolution, tolerance: float) -> np.ndarray:
     """The panels of kappa on which some average is not good to the tolerance."""
     table, D = solution.table, solution.point.D
-    power = table.features.fractions @ (table.features.means.mu1**2 + table.features.means.mu2_sq)
-    values = np.stack([D * power, solution.error, D**2 * solution.error])
-    total = np.abs(values @ table.grid.weights)
-    limit = tolerance * total[:, None]
-    coarse = np.any(table.grid.errors(values) > limit, axis=0)
+    means = table.features.means
+    power = combine(table.features.fractions, means.mu1**2 + means.mu2_sq)
+    values = np.stack([D * power, solution.error, D**2 * solution.error], axis=-2)
+    limit = tolerance * np.abs(values @ table.grid.weights)[..., None]
+    panels = tuple(range(values.ndim - 1))
+    coarse = np.any(table.grid.errors(values) > limit, axis=panels)
     if not np.any(coarse):
         return coarse
     # The error is a difference of terms of the size of E[y^2|kappa].
-    rounding = np.stack([np.zeros_like(D), *(CANCELLED * table.labels.H * [np.ones_like(D), D**2])])
-    return np.any(table.grid.errors(values, rounding) > limit, axis=0)
+    power = CANCELLED * table.labels.H
+    rounding = np.stack([np.zeros_like(D), power * np.ones_like(D), power * D**2], axis=-2)
+    return np.any(table.grid.errors(values, rounding) > limit, axis=panels)
 
 
 def _solve_on(table: SpikedTable, ratios: Ratios, start: Start | None) -> SpikedSolution:
-    if table.features.fractions.size > _FEW and ratios.inverse_d > 0:
+    if table.features.pairs.groups > _FEW and np.all(ratios.inverse_d):
         try:
             return solve_fit(table, ratios, sweep_fixed_point(table.features, ratios, start))
         except (ConvergenceError, np.linalg.LinAlgError):

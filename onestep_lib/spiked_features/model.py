@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache, reduce
+from typing import Any
 
 import numpy as np
 
@@ -217,20 +218,25 @@ class SpikedModel:
             object.__setattr__(self, name, read_only(value))
 
     @cached_property
-    def table(self) -> SpikedTable:
-        """The functions of kappa on the default grid, computed once."""
+    def grid(self) -> KappaGrid:
+        """Where averages over kappa are taken first."""
         gamma = self.alignment
         rho = np.sqrt((1 - gamma) * (1 + gamma))
         kinks = () if isinstance(self.target, TwoIndexTarget) or gamma == 0 else self.target.kinks
         width = rho / abs(gamma) if gamma else 0.0
         # Functions of u kappa smoothed over the bulk scale c vary as fast as u/c says.
         spike = float(np.max(np.abs(self.spikes) / self.scales))
-        return read_only(kappa_table(self, kappa_grid([kink / gamma for kink in kinks], width, spike)))
+        return kappa_grid([kink / gamma for kink in kinks], width, spike)
+
+    @cached_property
+    def table(self) -> SpikedTable:
+        """The functions of kappa on `grid`, computed once."""
+        return read_only(kappa_table(self, self.grid))
 
 
 @dataclass(frozen=True, eq=False)
 class SpikedTable:
-    r"""A model's functions of :math:`\kappa` on a grid.
+    r"""A model's functions of :math:`\kappa` on a grid; those of many points have leading axes.
 
     Parameters
     ----------
@@ -261,22 +267,40 @@ def kappa_table(model: SpikedModel, grid: KappaGrid) -> SpikedTable:
     >>> print(f"E y^2 = {table.grid.weights @ table.labels.H:.4f}")
     E y^2 = 1.2500
     """
+    return kappa_tables([model], grid, 0)
+
+
+def kappa_tables(models: Sequence[SpikedModel], grid: KappaGrid, rows: Sequence[int] | int) -> SpikedTable:
+    """The `kappa_table` of each row, the index of a model; all have one activation and as many groups."""
+
+    def stacked(name: str, parts: Sequence[object] = models) -> np.ndarray:
+        return np.stack([getattr(part, name) for part in parts])[rows]
+
+    def joined(parts: Sequence[Any]) -> Any:
+        return type(parts[0])(*(stacked(field.name, parts) for field in fields(parts[0])))
+
     kappa = grid.nodes
-    means = feature_means(model.activation, model.spikes, kappa, model.scales)
-    labels = _labels(model.target, tuple(kappa.tolist()), model.alignment, model.noise)
+    means = feature_means(models[0].activation, stacked("spikes"), kappa, stacked("scales"))
+    places = tuple(kappa.tolist())
+    labels = joined([_labels(one.target, places, one.alignment, one.noise) for one in models])
     along, length = kappa * means.mu1, means.m2 / 2
-    slope, own = np.stack([model.slope, np.sqrt(2 * model.row_variance)])[..., None]
+    slope, own = stacked("slope")[..., None], np.sqrt(2 * stacked("row_variance"))[..., None]
     columns = [means.mu0, along + slope * length, own * length]
-    if np.any(model.initial):
-        longer, further = np.sqrt(2) * np.asarray(model.initial)[..., None]
-        columns.append(longer * length + further * along)
-    bulk = model.bulk or BulkCovariance.isotropic(model.spikes.size)
-    features = GroupTable(means, grid.weights, model.fractions, bulk)
-    return SpikedTable(grid, features, labels, np.concatenate(columns))
+    initial = np.sqrt(2) * stacked("initial")[..., None]
+    if np.any(initial):
+        columns.append(initial[..., 0, :, :] * length + initial[..., 1, :, :] * along)
+    bulk = joined(_of_one_size([one.bulk or BulkCovariance.isotropic(one.spikes.size) for one in models]))
+    features = GroupTable(means, grid.weights, stacked("fractions"), bulk)
+    return SpikedTable(grid, features, labels, np.concatenate(columns, axis=-2))
+
+
+def joint_grid(models: Sequence[SpikedModel]) -> KappaGrid:
+    """A grid as fine as that of each model."""
+    return _grid(reduce(np.union1d, [model.grid.edges for model in models]))
 
 
 # Kept for the next step size of a curve: neither the labels nor, as a rule, the grid depends on it.
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _labels(
     target: Target | TwoIndexTarget, kappa: tuple[float, ...], alignment: float, noise: float
 ) -> TargetMeans:
@@ -285,28 +309,36 @@ def _labels(
 
 @dataclass(frozen=True, eq=False)
 class Ratios:
-    """alpha = n/d, beta = N/d, the ridge, 1/d (0: infinite d), and the tolerance of the solution."""
+    """alpha = n/d, beta = N/d, the ridge, 1/d (0: infinite d), and the tolerance of the solution.
 
-    alpha: float
-    beta: float
-    ridge: float
-    inverse_d: float = 0.0
+    The first four are numbers, or arrays of one shape for as many points.
+    """
+
+    alpha: float | np.ndarray
+    beta: float | np.ndarray
+    ridge: float | np.ndarray
+    inverse_d: float | np.ndarray = 0.0
     tolerance: float = 1e-12
 
     @property
-    def a(self) -> float:
-        """n/N."""
-        return self.alpha / self.beta
+    def a(self) -> np.ndarray:
+        """n/N, with an axis for groups or kappa."""
+        return np.divide(self.alpha, self.beta)[..., None]
 
     @property
-    def penalty(self) -> float:
-        """The ridge in the normalisation of :mod:`onestep_lib.spiked_features.fixed_point`."""
-        return self.ridge * self.a
+    def b(self) -> np.ndarray:
+        """beta, with an axis for groups or kappa."""
+        return np.asarray(self.beta)[..., None]
+
+    @property
+    def penalty(self) -> np.ndarray:
+        """The ridge in the normalisation of :mod:`onestep_lib.spiked_features.fixed_point`, likewise."""
+        return np.asarray(self.ridge)[..., None] * self.a
 
     def difficulty(self, features: GroupTable) -> str:
         """Say what about the problem is out of a solver's reach."""
         power = features.means.mu1**2 + features.means.mu2_sq
-        share = self.ridge / float(features.fractions @ (power @ features.weights))
+        share = np.min(self.ridge / np.sum(features.fractions * (power @ features.weights), axis=-1))
         if share < _FAINT:
             return (
                 f"the penalty is only {share:.1e} of the features' power, below what rounding leaves of it: "
@@ -344,6 +376,17 @@ class BulkCovariance:
         return cls(one, one, 0 * one, one, np.ones((groups, 1)))
 
 
+def _of_one_size(bulks: Sequence[BulkCovariance]) -> list[BulkCovariance]:
+    """The same with as many bins each: those that are added have no weight."""
+    most = max(bulk.weights.size for bulk in bulks)
+    return [one if one.weights.size == most else _longer(one, most - one.weights.size) for one in bulks]
+
+
+def _longer(bulk: BulkCovariance, more: int) -> BulkCovariance:
+    weights, vv, vt, tt = (np.pad(part, (0, more)) for part in (bulk.weights, bulk.vv, bulk.vt, bulk.tt))
+    return BulkCovariance(weights, vv, vt, tt, np.pad(bulk.scales, ((0, 0), (0, more)), constant_values=1.0))
+
+
 class Pairs:
     """Symmetric G x G matrices as vectors of their P = G(G+1)/2 entries."""
 
@@ -357,15 +400,14 @@ class Pairs:
         return matrix[..., self.rows, self.cols]
 
     def matrix(self, vector: np.ndarray) -> np.ndarray:
-        full = np.empty((self.groups, self.groups))
-        full[self.rows, self.cols] = vector
-        full[self.cols, self.rows] = vector
+        full = np.empty((*vector.shape[:-1], self.groups, self.groups))
+        full[..., self.rows, self.cols] = full[..., self.cols, self.rows] = vector
         return full
 
 
 @dataclass(frozen=True, eq=False)
 class GroupTable:
-    r"""What stays fixed while alpha, beta and lambda vary.
+    r"""What stays fixed while alpha, beta and lambda vary; for many points all but `weights` with more axes.
 
     Parameters
     ----------
@@ -383,15 +425,16 @@ class GroupTable:
 
     @cached_property
     def pairs(self) -> Pairs:
-        return Pairs(self.fractions.size)
+        return Pairs(self.fractions.shape[-1])
 
     @cached_property
     def moments(self) -> np.ndarray:
         r""":math:`\mu_{1,g}\mu_{1,h}` for the P pairs g <= h, then :math:`\mu_{2,g}^2`, shape (P + G, K)."""
         mu1 = self.means.mu1
-        return np.concatenate([mu1[self.pairs.rows] * mu1[self.pairs.cols], self.means.mu2_sq])
+        pairs = mu1[..., self.pairs.rows, :] * mu1[..., self.pairs.cols, :]
+        return np.concatenate([pairs, self.means.mu2_sq], axis=-2)
 
     @cached_property
     def counted(self) -> np.ndarray:
         """The moments with the pairs g < h twice."""
-        return np.append(self.pairs.multiplicity, np.ones(self.fractions.size))[:, None] * self.moments
+        return np.append(self.pairs.multiplicity, np.ones(self.pairs.groups))[:, None] * self.moments

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from stored_numbers import stored_cells
 
-from onestep_lib import Setting, random_features
+from onestep_lib import ConvergenceError, Setting, random_features
 from onestep_lib.activations import Activation
 from onestep_lib.experiment import (
     feature_matrix,
@@ -35,6 +35,7 @@ from onestep_lib.small_step import (
     label_moments,
     second_direction,
 )
+from onestep_lib.spiked_features import SpikedModel, spiked_losses
 from onestep_lib.spiked_features import losses as spiked_features
 from onestep_lib.spiked_features import model as spiked_model
 
@@ -434,3 +435,28 @@ def test_a_second_step_goes_back():
     # eta c_1^2 (1 + phi) + eta phi Var(sigma') = 1 for relu, by hand.
     assert second_direction(s.replace(updates=1, step=2.0)).target == pytest.approx(0, abs=1e-12)
     assert "it turns at $\\eta=2$" in page_text()
+
+
+@pytest.mark.parametrize("readout", ["signs", "gaussian"])
+def test_points_of_one_call_are_those_of_single_calls(readout):
+    """Other n, steps with and without a spike, penalties and activations, all at once."""
+    start = Setting(300, 200, 250, target=(0, 1, 0.5), noise=0.3, readout=readout)
+    start = start if readout == "signs" else start.replace(target=(0, 1, 0, 0.5))
+    several = [start.replace(n=n, step=(0.0, 5.0, 40.0), ridge=(0.01, 1.0)) for n in (100, 250, 1000)]
+    several.append(several[0].replace(activation="erf", rows="spherical"))
+    together = one_step(several)
+    for i, setting in enumerate(several):
+        for j, step in enumerate(setting.step):
+            for k, ridge in enumerate(setting.ridge):
+                alone = one_step(setting.replace(step=step, ridge=ridge))
+                for name in ("train", "test", "objective"):
+                    assert getattr(together, name)[i, j, k] == pytest.approx(getattr(alone, name), rel=1e-7)
+    with pytest.raises(ValueError, match="one shape"):
+        one_step([several[0], start])
+
+
+def test_the_error_names_the_point_that_failed():
+    s = Setting(300, 200, 250)
+    model = SpikedModel(s.activation, [2.0], [1.0], s.target, 0.6, 0.3)
+    with pytest.raises(ConvergenceError, match="ridge=1e-40"):
+        spiked_losses(model, [0.5, 1.0, 2.0], 1.0, [0.1, 1e-40, 0.2])
