@@ -257,6 +257,8 @@ def requirements(name: str) -> list[Requirement]:
 def test_binder_installs_what_readers_run():
     binder, book = map(requirements, (".binder/requirements.txt", "requirements.txt"))
     assert {str(r) for r in binder} < {str(r) for r in book}
+    # It would number every equation anew beside the book's number, and nothing in the notebooks needs it.
+    assert "jupyterlab-myst" not in {r.name for r in book}
     assert (ROOT / ".binder/runtime.txt").read_text("utf-8").strip() == "python-3.11"
 
 
