@@ -53,7 +53,7 @@ _INNER_RANGE = 10.0
 # panels there grow by _GROWTH up to 1/_FAR of the bulk's scale.
 _BEND, _WIDE, _GROWTH, _FAR = 4.0, 1.5, 4.0, 3.0
 _GAP = 5e-15
-_NODE_COUNTS = (32, 64, 128, 256, 768)
+_NODE_COUNTS = (32, 64, 128, 192, 384, 768)
 # Values of the activation at once: so many stay in a processor's cache.
 _BLOCK = 2**15
 
