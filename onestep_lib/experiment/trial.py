@@ -189,22 +189,19 @@ class Trial:
             f"    noise={self.noise!r}, ridge={ridge}, step=np.sqrt({N}) * {rate}, "
             f"rows={self.rows!r}, readout={self.readout!r}, fresh={self.batch == 'fresh'})"
         )
-        each = "[None]" if self.vary in ("step", "penalty") else "values"
+        body = [f"setting = {made}"]
+        if self.batch == "fresh":  # the theory needs a batch of its own
+            body.append("print(one_step(setting).test)")
+        body += [f"networks = simulate(setting, np.random.default_rng({SEED}), repeats={repeats})"]
+        body += ["print(networks.test, networks.test_se)"]
+        if self.vary not in ("step", "penalty"):
+            body = ["for value in values:", *(f"    {line}" for line in body)]
         lines = ["import numpy as np", "from onestep_lib import Setting, one_step, simulate"]
         if "formula" in made:
             names = [name for name in ("formula_activation", "formula_target") if name in made]
             lines.append(f"from onestep_lib.formulas import {', '.join(names)}")
-        lines += [
-            "",
-            f"n, d, N = {self.n}, {self.d}, {self.N}",
-            f"values = {values}",
-            f"for value in {each}:",
-            f"    setting = {made}",
-        ]
-        if self.batch == "fresh":  # the theory needs a batch of its own
-            lines.append("    print(one_step(setting).test)")
-        lines += [f"    networks = simulate(setting, np.random.default_rng({SEED}), repeats={repeats})"]
-        return "\n".join([*lines, "    print(networks.test, networks.test_se)"])
+        lines += ["", f"n, d, N = {self.n}, {self.d}, {self.N}", f"values = {values}"]
+        return "\n".join([*lines, *body])
 
     def _words(self) -> str:
         known = self.activation.removeprefix("centred ") in ACTIVATIONS
@@ -235,10 +232,12 @@ def _as_formula(text: str) -> str:
 
 def memory() -> float:
     """Bytes that this process may still take: of the machine, of its container, of its notebook server."""
-    known = [float(os.environ.get("MEM_LIMIT") or np.inf)]
-    if "SC_AVPHYS_PAGES" in getattr(os, "sysconf_names", {}):
-        known.append(float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
-    limit = Path("/sys/fs/cgroup/memory.max")
-    if limit.exists() and (text := limit.read_text().strip()).isdigit():
-        known.append(float(text))
-    return min(known)
+    limits = [float(os.environ.get("MEM_LIMIT") or np.inf)]
+    cgroup, held = Path("/sys/fs/cgroup/memory.max"), Path("/proc/self/statm")
+    if cgroup.exists() and (text := cgroup.read_text().strip()).isdigit():
+        limits.append(float(text))
+    if "SC_AVPHYS_PAGES" not in getattr(os, "sysconf_names", {}):
+        return min(limits)
+    page = os.sysconf("SC_PAGE_SIZE")
+    own = int(held.read_text().split()[1]) * page if held.exists() else 0  # counts against a limit
+    return min(min(limits) - own, float(os.sysconf("SC_AVPHYS_PAGES") * page))

@@ -215,7 +215,8 @@ class _Panel:
         box = {"width": "min(100%, 21em)"}
         choices = {"rows": ROWS, "readout": READOUTS, "batch": BATCHES, "vary": tuple(VARIED)}
         names = {"step": "step η/√N", "ridge": "penalty λ", "vary": "vary"}
-        self.session, self.presets, self.ran = session, presets, True
+        self.session, self.ran = session, True
+        self.presets = {name: Trial.from_line(line).line() for name, line in presets.items()}
         self.task: asyncio.Task[None] | None = None
         self.inputs: dict[str, Any] = {}
         for entry in fields(Trial):
@@ -231,7 +232,7 @@ class _Panel:
             value=20, min=2, max=1000, description="networks", style=wide, layout=box
         )
         self.state = w.Text(
-            description="state", continuous_update=False, style=wide, layout={"width": "100%"}
+            description="state", continuous_update=False, style=wide, layout={"width": "auto"}
         )
         self.run = w.Button(description="Run networks", button_style="primary")
         self.stop = w.Button(description="Stop", disabled=True)
@@ -239,7 +240,9 @@ class _Panel:
         self.picture, self.said, self.exports = w.HTML(), w.HTML(), w.HTML()
         for field_ in self.inputs.values():
             field_.observe(self._changed, "value")
-        self.preset.observe(lambda change: self._load(self.presets.get(change.new, "")), "value")
+        self.preset.observe(
+            lambda change: self._load(self.presets.get(change.new, self.state.value)), "value"
+        )
         self.state.observe(lambda change: self._load(change.new), "value")
         self.run.on_click(lambda _: self._start(self._simulate))
         self.stop.on_click(lambda _: setattr(self, "ran", False))
@@ -334,10 +337,11 @@ class _Panel:
         files["table as CSV"] = ("lab.csv", session.table().encode())
         words = session.words()
         self.picture.value = picture(drawn, alt=words)._repr_html_()
-        seconds, _ = session.trial.cost()
-        self._say(f"{words} A network at every dot takes about {seconds:.2g} s.")
+        seconds, size = session.trial.cost()
+        self._say(f"{words} A network at every dot takes about {seconds:.2g} s and {size / 2**20:.0f} MB.")
         self.state.unobserve_all("value")
-        self.state.value = session.trial.line()
+        self.state.value = line = session.trial.line()
+        self.preset.value = next((name for name, own in self.presets.items() if own == line), "")
         self.state.observe(lambda change: self._load(change.new), "value")
         links = " · ".join(_link(label, *file) for label, file in files.items())
         code = escape(session.trial.code(max(2, len(session.draws) or self.repeats.value)))

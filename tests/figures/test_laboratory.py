@@ -7,6 +7,7 @@ import io
 import IPython
 import nbformat
 import numpy as np
+import psutil
 import pytest
 from nbclient import NotebookClient
 
@@ -100,6 +101,15 @@ def test_the_table_holds_every_dot():
     assert rows[1].endswith(",3")
 
 
+def test_sizes_that_do_not_fit_beside_the_process_are_refused(monkeypatch):
+    trial = Trial.from_line("n=20000; d=200; N=400")
+    monkeypatch.setenv("MEM_LIMIT", str(psutil.Process().memory_info().rss + 2 * trial.cost()[1]))
+    trial.require_room()
+    monkeypatch.setenv("MEM_LIMIT", str(psutil.Process().memory_info().rss + trial.cost()[1] / 2))
+    with pytest.raises(ValueError, match="take a smaller n"):
+        trial.require_room()
+
+
 def test_without_a_kernel_a_still_figure_stands():
     html = lab(SMALL)._repr_html_()
     assert "onestep-binder" in html
@@ -129,6 +139,11 @@ def test_widgets_run_stop_and_refuse():
         panel.state.value = SMALL + "ridge=0.5"
         await panel.task
         assert panel.inputs["ridge"].value == "0.5"
+        assert panel.preset.value == ""
+        panel.preset.value = "wide"  # chosen again, it comes back
+        await panel.task
+        assert panel.inputs["ridge"].value == "0.1"
+        assert panel.preset.value == "wide"
         assert "download" in panel.exports.value
 
     asyncio.run(visit())
