@@ -56,7 +56,7 @@ def connect(app: Sphinx) -> None:
 def start_server(folder: Path, timeout: float) -> tuple[Popen, socket.socket]:
     """Start what sets formulas, and connect once it listens.
 
-    Its own start ends the build if it asks too early; over a port it would ask again, but a formula then costs
+    Its own start ends the build if it asks too early; over a port it would ask again, but a formula costs
     44 ms, seven minutes a site.
     """
     path, end = folder / "katex.sock", time.monotonic() + timeout
