@@ -83,7 +83,8 @@ def use_style() -> None:
     11.0
     """
     plt.style.use(["default", STYLE])
-    if os.environ.get("ONESTEP_STATIC") == "1" and "ipykernel" in sys.modules:
+    shell = sys.modules.get("IPython")
+    if os.environ.get("ONESTEP_STATIC") == "1" and shell and shell.get_ipython():
         # A site's figures are sharp at every size. JupyterLab, which may be dark, puts white under PNGs only.
         from matplotlib_inline.config import InlineBackend
 

@@ -100,6 +100,12 @@ def test_a_build_says_the_same_whatever_the_last_one_left(small):
     grades.parent.mkdir(parents=True)
     grades.write_text("a lecturer's", "utf-8")
     assert "Nothing has changed" in small.build()[1]
+    record = small.root / build.RECORD
+    lines = record.read_text("utf-8").splitlines()
+    record.write_text("\n".join(lines[:-1]), "utf-8")
+    assert "Nothing has changed" in small.build()[1], "a package was installed since"
+    record.write_text("\n".join([*lines, "gone==1.0"]), "utf-8")
+    assert "Nothing has changed" not in small.build()[1], "a package is gone"
 
     small.chapter("1 / 0")
     for _ in range(2):

@@ -37,6 +37,7 @@ REASONS = {
     "onestep_lib.small_step.gradient:label_direction_error": "ten draws at n = 1200 know it to 1.5 %",
     "onestep_lib.small_step.gradient:exact_spike": "networks know the widening to 3 %",
     "onestep_lib.experiment.feature_maps:spike_features": "its distance from the network is larger",
+    "onestep_lib.experiment.feature_maps:conditional_gaussian_features": "a penalty 2 % smaller",
     "onestep_lib.small_step.spikes:spike_level": "a whole number",
 }
 """Functions of which one per cent cannot be seen by the tests of their result, and why."""

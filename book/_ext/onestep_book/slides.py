@@ -8,6 +8,7 @@ most.
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, takewhile
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -21,6 +22,7 @@ Sentence = list[nodes.Node]
 
 
 def connect(app: Sphinx) -> None:
+    app.config.templates_path.append(str(Path(__file__).parent / "templates"))
     app.connect("html-page-context", write_slides)
 
 
