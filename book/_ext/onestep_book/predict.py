@@ -53,6 +53,7 @@ def mark_answer(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     sections = [k for k, node in enumerate(after) if isinstance(node, nodes.section)]
     for node in after[: max(sections[0] - 1, 0)] if sections else ():
         node["classes"].append("os-answer")
+        question["waits"] = True
 
 
 def add_files(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
@@ -193,7 +194,9 @@ def visit_question(writer: Any, node: Question) -> None:
 
 
 def depart_question(writer: Any, node: Question) -> None:
-    writer.body.append('<div class="os-reply" role="status" aria-live="polite"></div>\n</fieldset>\n')
+    button = '<button type="button" class="os-reveal">Show the answer</button>' if node.get("waits") else ""
+    reply = f'<div class="os-reply" role="status" aria-live="polite">{button}</div>'
+    writer.body.append(f"{reply}\n</fieldset>\n")
 
 
 def visit_choice(writer: Any, node: Choice) -> None:

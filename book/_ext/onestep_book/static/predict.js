@@ -66,15 +66,15 @@
     const reasons = [...folded.querySelectorAll(".os-reason")];
     const asksForNumber = "answer" in question.dataset;
     folded.remove();
-    reply.append(element("p", "os-prompt", asksForNumber ? "Decide first, then read on." : "Choose one: the reason appears here."), ...reasons);
+    reply.prepend(element("p", "os-prompt", asksForNumber ? "Decide first, then read on." : "Choose one: the reason appears here."));
+    reply.append(...reasons);
     (asksForNumber ? ask : choose)(question, reasons);
   }
 
-  if (first) {
-    const button = element("button", "os-reveal", "Show the answer");
-    button.type = "button";
+  const button = document.querySelector(".os-reveal"); // it is there before this script, so that nothing jumps
+  if (!first) button?.remove();
+  else {
     button.addEventListener("click", open);
-    first.querySelector(".os-prompt").after(button);
     const follow = () => {
       const target = document.getElementById(decodeURIComponent(location.hash.slice(1).split("?")[0]));
       if (!target || target.checkVisibility()) return;
