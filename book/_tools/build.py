@@ -25,7 +25,8 @@ RECORD = "_build/last-good-build"
 
 def main(root: Path = ROOT) -> int:
     record, found, used = root / RECORD, state(root, SOURCES), packages()
-    then = record.read_text().splitlines() if record.is_file() else [""]
+    # A build that is stopped while it writes its record can leave an empty one.
+    then = (record.read_text() if record.is_file() else "").splitlines() or [""]
     # What was installed since, as the tests need it, changes no page.
     if then[0] == found + state(root, WRITTEN) and set(then[1:]) <= set(used):
         print("Nothing has changed since the last good build.")
