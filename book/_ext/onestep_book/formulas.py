@@ -33,12 +33,23 @@ UNUSED = [
     "fonts/*.ttf",
     "fonts/*.woff",
 ]
-# A line set in another font first is longer or shorter, and what stands below it would jump: the fonts of
-# most letters are asked for before the page is laid out.
-FONTS = (
-    'for (const font of ["1em KaTeX_Main", "italic 1em KaTeX_Math", "1em Source Serif", '
-    '"italic 1em Source Serif", "600 1em Source Serif"]) document.fonts.load(font);'
-)
+# A line set in another font first is longer or shorter, and what stands below it would jump. A style sheet's
+# fonts come only when the first letters are laid out; these, of most letters, come with the page. A preload
+# would do the same over HTTP and fail from disk.
+FONTS = """<script>
+for (const [family, file, cut] of [
+  ["KaTeX_Main", "fonts/KaTeX_Main-Regular", {}],
+  ["KaTeX_Math", "fonts/KaTeX_Math-Italic", {style: "italic"}],
+  ["Source Serif", "source-serif-4-latin-400-normal", {display: "optional"}],
+  ["Source Serif", "source-serif-4-latin-400-italic", {display: "optional", style: "italic"}],
+  ["Source Serif", "source-serif-4-latin-600-normal", {display: "optional", weight: "600 800"}],
+]) {
+  const from = document.documentElement.dataset.content_root + "_static/" + file;
+  const font = new FontFace(family, `url(${from}.woff2)`, cut);
+  document.fonts.add(font);
+  font.load();
+}
+</script>"""
 
 
 def connect(app: Sphinx) -> None:
@@ -48,9 +59,9 @@ def connect(app: Sphinx) -> None:
     katex.STARTUP_TIMEOUT = 60
     katex.KATEX_DEFAULT_OPTIONS["throwOnError"] = True  # a formula that cannot be read stops the build
     app.setup_extension("sphinxcontrib.katex")
-    app.add_js_file(None, body=FONTS)
     app.connect("config-inited", use_one_katex)
     app.connect("doctree-read", split_lines)
+    app.connect("html-page-context", ask_for_fonts)
 
 
 def start_server(folder: Path, timeout: float) -> tuple[Popen, socket.socket]:
@@ -81,6 +92,12 @@ def use_one_katex(app: Sphinx, config: Config) -> None:
     config.katex_css_path = "katex.min.css"
     config.html_static_path += [str(KATEX), *(str(FACES / f"source-serif-4-{cut}.woff2") for cut in CUTS)]
     config.exclude_patterns += UNUSED
+
+
+def ask_for_fonts(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    context["metatags"] = FONTS + context["metatags"]
 
 
 def split_lines(app: Sphinx, doctree: nodes.document) -> None:
