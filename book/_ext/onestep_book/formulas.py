@@ -97,7 +97,7 @@ def use_one_katex(app: Sphinx, config: Config) -> None:
 def ask_for_fonts(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    context["metatags"] = FONTS + context["metatags"]
+    context["metatags"] = FONTS + context.get("metatags", "")
 
 
 def split_lines(app: Sphinx, doctree: nodes.document) -> None:
