@@ -145,7 +145,7 @@ class Setting:
     n, d, N : int
         Sizes: samples of the ridge batch, input dimension, hidden width.
     activation : str, callable or Activation
-        See `onestep_lib.activations.ACTIVATIONS`.
+        See ``activations.ACTIVATIONS``.
     target : sequence of float, str, callable, Target or TwoIndexTarget
         Hermite coefficients of the target, or one of its other forms; or a target of two directions
         (:mod:`onestep_lib.two_index`).

@@ -1,6 +1,6 @@
 r"""Targets of two directions, :math:`y=g(z_1,z_2)+` noise with two independent standard Gaussians.
 
-In a `onestep_lib.Setting` :math:`z_k=\langle\beta_k,x\rangle` for two orthonormal directions; in a
+In a `.Setting` :math:`z_k=\langle\beta_k,x\rangle` for two orthonormal directions; in a
 `onestep_lib.spiked_features.model.SpikedModel` z_1 is the spike coordinate and z_2 one direction across it.
 
 **What a linear fit or one gradient step sees.** Both see the target through its mean slopes

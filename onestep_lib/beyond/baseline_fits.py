@@ -1,6 +1,6 @@
 r"""Baselines on the network's own data: what a reader knows, beside what one gradient step reaches.
 
-Each repeat uses the draws of `onestep_lib.simulate` for the same Generator: the same direction, the same
+Each repeat uses the draws of `.simulate` for the same Generator: the same direction, the same
 batches, the same test inputs, so that differences are paired. A baseline sees the batch of the ridge fit; "on
 both", also that of the gradient step (all the data that the network saw).
 
@@ -141,7 +141,7 @@ def baselines(
     names: Sequence[str] = BASELINES,
     test_size: int | None = None,
 ) -> dict[str, Losses]:
-    """Return the losses of baselines on the data of `onestep_lib.simulate` for the same Generator.
+    """Return the losses of baselines on the data of `.simulate` for the same Generator.
 
     Parameters
     ----------

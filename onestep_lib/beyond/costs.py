@@ -122,7 +122,7 @@ def compare_costs(
 ) -> dict[str, Cost]:
     """Return losses and costs of random features, of the setting's steps, and of training to convergence.
 
-    All see the same draws, those of `onestep_lib.simulate`; training sees both batches.
+    All see the same draws, those of `.simulate`; training sees both batches.
 
     Parameters
     ----------

@@ -103,15 +103,15 @@ class PredictedLosses:
 
 
 def predicted_losses(setting: Setting, test_size: int | None = None) -> PredictedLosses:
-    """Return mean and variances of the losses of one draw of `onestep_lib.simulate`.
+    """Return mean and variances of the losses of one draw of `.simulate`.
 
     Parameters
     ----------
     setting : Setting
-        As in `onestep_lib.one_step`, with ``output="centred"``, a readout of signs or a vocabulary,
+        As in `.one_step`, with ``output="centred"``, a readout of signs or a vocabulary,
         one step size and one penalty, and a target of mean zero.
     test_size : int, optional
-        Test inputs that the test loss is measured on; by default as many as `onestep_lib.simulate` takes.
+        Test inputs that the test loss is measured on; by default as many as `.simulate` takes.
 
     Returns
     -------

@@ -11,7 +11,7 @@ convex: what is found is a stationary point below the random-features fit.
 Functions
 ---------
 train_to_convergence   train both layers on one batch
-trained_losses         the losses of trained networks on the draws of `onestep_lib.simulate`
+trained_losses         the losses of trained networks on the draws of `.simulate`
 training_loss          L and its gradient
 """
 
@@ -218,7 +218,7 @@ def trained_losses(
     test_size: int | None = None,
     tolerance: float = 1e-4,
 ) -> list[Losses]:
-    """Return the losses of networks trained to convergence, on the draws of `onestep_lib.simulate`.
+    """Return the losses of networks trained to convergence, on the draws of `.simulate`.
 
     Parameters
     ----------

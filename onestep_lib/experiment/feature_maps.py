@@ -1,7 +1,7 @@
 r"""Feature maps to simulate: the network's own, and the simpler ones that are equivalent to it.
 
 A feature map takes a network, inputs and a Generator and returns the matrix F, one sample a row. After a
-step the network is a `onestep_lib.experiment.network.SteppedNetwork`, which remembers its initial weights and
+step the network is a ``experiment.network.SteppedNetwork``, which remembers its initial weights and
 the gradient's direction. `FEATURE_MAPS` names some for ``simulate(..., feature_map=...)``.
 
 Given the coordinate :math:`\kappa=v\cdot x` along the direction of the gradient, the features after a large
@@ -219,7 +219,7 @@ def rank_one_features(network: Network, X: np.ndarray, rng: np.random.Generator)
     Parameters
     ----------
     network : Network
-        Before a step, or a `onestep_lib.experiment.network.SteppedNetwork`.
+        Before a step, or a ``experiment.network.SteppedNetwork``.
     X : ndarray, shape (n, d)
     rng : numpy.random.Generator
         Not used.

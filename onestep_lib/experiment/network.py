@@ -153,7 +153,7 @@ class SteppedNetwork(Network):
 
 
 def gradient_direction(network: Network, X: np.ndarray, y: np.ndarray, output: str = "centred") -> np.ndarray:
-    r"""Return :math:`b=X^\top r/n`, shape (d,), r the residual of `onestep_lib.experiment.network.residual`.
+    r"""Return :math:`b=X^\top r/n`, shape (d,), r the residual of ``residual``.
 
     For a centred network :eq:`eq-batch-direction`.
 

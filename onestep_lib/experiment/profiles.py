@@ -58,7 +58,7 @@ def learned_profile(
     Parameters
     ----------
     setting : Setting
-        Steps and penalties may be paths; they share their draws, as in `onestep_lib.simulate`.
+        Steps and penalties may be paths; they share their draws, as in `.simulate`.
     rng : numpy.random.Generator
     edges : array_like, shape (bins + 1,)
         Increasing edges of the bins.

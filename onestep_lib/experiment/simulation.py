@@ -61,8 +61,8 @@ def simulate(
     repeats : int
         Independent repeats, at least 2.
     feature_map : str or callable
-        A name in `onestep_lib.experiment.feature_maps.FEATURE_MAPS`, or a feature map of the same signature.
-        One that `onestep_lib.experiment.feature_maps.one_step_map` marks is refused for the settings that
+        A name in ``experiment.feature_maps.FEATURE_MAPS``, or a feature map of the same signature.
+        One that ``experiment.feature_maps.one_step_map`` marks is refused for the settings that
         it does not describe.
     test_size : int, optional
         Number of test inputs a repeat (default: the larger of 2000 and 2n). They are streamed, and the

@@ -45,7 +45,7 @@ class Trial:
     step : float
         The step size in units of :math:`\sqrt N`; if the step is varied, the largest one.
     rows, readout, batch : str
-        See `onestep_lib.Setting`; the batch of the ridge fit is ``fresh`` or the ``same``.
+        See `.Setting`; the batch of the ridge fit is ``fresh`` or the ``same``.
     vary : str
         One of `VARIED`.
 

@@ -87,7 +87,7 @@ def step_portrait(
     Parameters
     ----------
     setting : Setting
-        What `onestep_lib.one_step` covers, with a path of step sizes and one penalty.
+        What `.one_step` covers, with a path of step sizes and one penalty.
     rng : numpy.random.Generator
     edges : array_like, shape (bins + 1,)
         Of the bins of the learned function, as in `learned_profile`.

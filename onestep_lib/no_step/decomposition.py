@@ -18,8 +18,8 @@ the networks first, t a Marchenko-Pastur eigenvalue, :math:`\chi'` a derivative 
 :math:`m_2'/m_1'-(m_2/m_1)^2` is a multiple of :math:`h_2-(m_2/m_1)^2g_2`, and
 :math:`\chi_\infty'-1=cv^2g_2`.
 
-Classes and functions
----------------------
+Functions
+---------
 ErrorParts    the five parts, and the loss of an average of several fits
 error_parts   the parts from ratios and powers, vectorised
 """

@@ -383,7 +383,7 @@ def whole_spike_matrix(
     Returns
     -------
     ndarray, shape (level + 2, level + 2)
-        Rows q = 0, ..., level and g, in the columns of `onestep_lib.small_step.spikes.spike_matrix`.
+        Rows q = 0, ..., level and g, in the columns of ``spike_matrix``.
 
     Raises
     ------

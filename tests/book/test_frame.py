@@ -215,10 +215,10 @@ def public_modules() -> dict[str, str]:
 
 def test_every_folder_of_the_library_has_a_page():
     rooms = {path.split(".")[1] if path.count(".") == 2 else "basics" for path in public_modules().values()}
-    assert {page.stem for page in (ROOT / "book/api").glob("*.md")} == rooms | {"index"}
+    assert {page.stem for page in (ROOT / "book/api").glob("*.rst")} == rooms
     for room in rooms:
         package = "onestep_lib" if room == "basics" else f"onestep_lib.{room}"
-        assert f".. room:: {package}\n" in (ROOT / f"book/api/{room}.md").read_text("utf-8")
+        assert f".. room:: {package}\n" in (ROOT / f"book/api/{room}.rst").read_text("utf-8")
 
 
 def test_every_theory_has_a_recorded_deviation_and_every_record_a_formula():
