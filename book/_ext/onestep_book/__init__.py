@@ -23,17 +23,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     # The kernels that run the chapters inherit this: the library then draws figures
     # for a page without a kernel instead of widgets that would be dead there.
     os.environ["ONESTEP_STATIC"] = "1"
-    for module in (
-        cache,
-        formulas,
-        reference,
-        results,
-        search,
-        repository,
-        predict,
-        notebooks,
-        pages,
-        slides,
-    ):
+    modules = (cache, formulas, reference, results, search, repository, predict, notebooks, pages, slides)
+    for module in modules:
         module.connect(app)
     return {"parallel_read_safe": True}

@@ -23,7 +23,7 @@ def links(page: Path) -> set[str]:
 
 def kernel_note(page: Path) -> str | None:
     """Where a page sends a reader for what needs a kernel."""
-    found = re.search(r'<a class="onestep-binder" href="([^"]+)">', page.read_text("utf-8"))
+    found = re.search(r'<a class="onestep-binder" href="([^"]+)"', page.read_text("utf-8"))
     return found and found[1]
 
 
