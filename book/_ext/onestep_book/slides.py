@@ -1,13 +1,12 @@
 """Slides of each chapter, made from its page: `slides/NN-name.html`.
 
-The question and what the reader is asked, each figure with the sentences that name it or stand around it,
-numbered equations between those around them, and the summary. Words end where a sentence does, at `WORDS` at
-most.
+The question and what the reader is asked, each figure and each numbered equation under the sentences that
+lead to it, or else those that follow, and the summary. Words end where a sentence does, at `WORDS` at most.
 """
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain, takewhile
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -37,64 +36,42 @@ def write_slides(app: Sphinx, page: str, template: str, context: dict[str, Any],
 
 
 def slides(doctree: nodes.document) -> Iterator[list[nodes.Node]]:
-    """Of each slide the heading, words, the picture, and words below it."""
+    """Of each slide the heading, words and the picture."""
     for section in doctree.findall(nodes.section):
         if not isinstance(section[0], nodes.title) or "check-yourself" in section["ids"]:
             continue
-        said = [node for node in section if not isinstance(node, nodes.target)]
-        before: list[Sentence] = []
-        below: list[Sentence] = []
-        for k, node in enumerate(said):
-            if told := sentences(node):
-                before, below = told[len(below) :] or told[-1:], []
-            shown = [] if is_equation(said[k - 1]) and is_equation(node) else pictures(said[k:])
-            summary = "summary" in section["ids"] and before
-            if not shown and not summary:
-                continue
-            opens = summary or isinstance(node, Question) or "os-answer" in node["classes"]
-            above = shortened(before if opens else named(said, shown))
-            if not above:
-                after = next((x for x in said[k + 1 :] if not is_equation(x)), None)
-                whole = [x for x in sentences(after) if x[-1].astext().endswith(".")]
-                below = shortened(whole, WORDS - count(before[-1:]))
-                above = shortened(before[::-1], WORDS - count(below))[::-1]
-            yield [
-                copied(section[0].children),
-                copied(chain(*above)),
-                copied(shown, nodes.container),
-                copied(chain(*below)),
-            ]
-            before = []
-            if summary:
-                return  # what follows is for the reader alone
+        said = [node for node in section[1:] if sentences(node) or pictures([node])]
+        # Equations between two sentences stand together.
+        parts = [list(part) for _, part in groupby(said, lambda node: is_equation(node) or id(node))]
+        told = [sentences(part[0]) for part in parts]
+        answer = [words for words, part in zip(told, parts, strict=True) if "os-answer" in part[0]["classes"]]
+        heading = copied(section[0].children)
+        if "summary" in section["ids"]:
+            yield [heading, copied(chain(*shortened(told[0]))), copied([])]
+            return  # what follows is for the reader alone
+        for k, part in enumerate(parts):
+            if shown := pictures(part):
+                before = shortened(told[k - 1][::-1])[::-1] if k else []
+                if "os-answer" in part[0]["classes"]:
+                    before = shortened(next(filter(None, answer)))
+                words = before or next((w for w in map(shortened, told[k + 1 :]) if w), [])
+                yield [heading, copied(chain(*words)), copied(shown, nodes.container)]
 
 
 def is_equation(node: nodes.Node) -> bool:
     return isinstance(node, nodes.math_block) and node.get("number") is not None
 
 
-def pictures(said: list[nodes.Node]) -> list[nodes.Node]:
-    """A question, what a cell draws, or the equations up to the next words, if `said` begins with it."""
-    if isinstance(said[0], Question):
-        return said[:1]
-    if said[0].get("nb_element") != "cell_code":
-        return list(takewhile(is_equation, said))
-    explorers = [x for x in said[0].findall(nodes.raw) if 'class="onestep-explorer"' in x.astext()]
-    return list(said[0].findall(nodes.figure)) or explorers
+def pictures(part: list[nodes.Node]) -> list[nodes.Node]:
+    """A question, equations, or what a cell draws."""
+    if isinstance(part[0], Question) or is_equation(part[0]):
+        return part
+    cell = part[0] if part[0].get("nb_element") == "cell_code" else nodes.container()
+    explorers = [node for node in cell.findall(nodes.raw) if 'class="onestep-explorer"' in node.astext()]
+    return list(cell.findall(nodes.figure)) or explorers
 
 
-def named(said: Iterable[nodes.Node], shown: list[nodes.Node]) -> list[Sentence]:
-    """The sentences from the first that names a figure."""
-    ids = [name for picture in shown if isinstance(picture, nodes.figure) for name in picture["ids"]]
-    for found in map(sentences, said):
-        for k, sentence in enumerate(found):
-            links = (link for part in sentence for link in part.findall(nodes.reference))
-            if any(link.get("refid", link.get("refuri", "").lstrip("#")) in ids for link in links):
-                return found[k:]
-    return []
-
-
-def sentences(paragraph: nodes.Node | None) -> list[Sentence]:
+def sentences(paragraph: nodes.Node) -> list[Sentence]:
     """The parts of a paragraph, by sentences; of anything else none."""
     found: list[Sentence] = [[]]
     for part in paragraph if isinstance(paragraph, nodes.paragraph) else ():
@@ -105,9 +82,9 @@ def sentences(paragraph: nodes.Node | None) -> list[Sentence]:
     return [sentence for sentence in made if "".join(x.astext() for x in sentence).strip()]
 
 
-def shortened(found: list[Sentence], most: int = WORDS) -> list[Sentence]:
+def shortened(found: list[Sentence]) -> list[Sentence]:
     """As many sentences as have so many words together."""
-    while found and count(found) > most:
+    while found and count(found) > WORDS:
         found = found[:-1]
     return found
 
