@@ -17,7 +17,7 @@ hermite_coefficients   c_0, ..., c_K of a function
 hermite_powers         k! c_k^2, the share of each degree in E f(Z)^2
 correlated_mean        E[f(Z) g(Z')] for correlated Gaussians, from the coefficients
 conditional_mean       E[f(Z) | Z'], from the coefficients
-overlap_moment         E <w, b>^(2k) for a random unit vector w
+overlap_moment         :math:`\mathbb E\langle w,b\rangle^{2k}` for a random unit vector w
 """
 
 from __future__ import annotations

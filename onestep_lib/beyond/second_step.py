@@ -52,7 +52,7 @@ reacts to :math:`|b|^2` and to the neurons drawn as well.
 Functions
 ---------
 sample_weight     omega(t, y)
-second_gradient   the limits of <h_k, beta_*>, <h_k, b> and |h_k|^2
+second_gradient   the limits of the part along :math:`He_k`
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ class SecondGradient:
     target : float
         :math:`\langle h_k,\beta_*\rangle`.
     direction : float
-        <h_k, b>, b the direction of the first gradient.
+        :math:`\langle h_k,b\rangle`, b the direction of the first gradient.
     power : float
-        \|h_k\|^2.
+        :math:`|h_k|^2`.
     scatter : float
         n times the variance of :math:`\langle h_k,\beta_*\rangle` over draws where m = 0; elsewhere its order
         of magnitude.

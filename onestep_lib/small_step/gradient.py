@@ -52,7 +52,7 @@ gradient_spike          |b|^2 and the alignment of b with beta_*, in the limit
 seen_directions         the overlaps of b with the two directions of a target
 exact_spike             the same, with the widening of the rows by the rest of the gradient
 second_direction        what a second step on the same batch has left of b
-label_direction_error   the same in the limit, if b is taken as X^T y/n for a raw network
+label_direction_error   the same in the limit, if b is taken as :math:`X^\top y/n` for a raw network
 direction_floor         the loss left when the non-linear part is seen through the gradient's direction
 """
 
@@ -128,12 +128,14 @@ class LabelMoments:
     cube_linear: float
 
     def direction_power(self, phi: float) -> float:
-        r"""Return :math:`B=c_{*,1}^2+\phi\,\mathbb Ey^2`, the limit of \|X^T y/n\|^2 at phi = d/n."""
+        r"""Return :math:`B=c_{*,1}^2+\phi\,\mathbb Ey^2`, the limit of :math:`|X^\top y/n|^2`."""
         return self.linear**2 + phi * self.square
 
     def alignment(self, phi: float) -> float:
-        r"""Return :math:`\gamma=c_{*,1}/\sqrt B`, the cosine of X^T y/n with :math:`\beta_*`; 0 without
-        labels."""
+        r"""Return :math:`\gamma=c_{*,1}/\sqrt B`, the cosine of :math:`X^\top y/n` with :math:`\beta_*`.
+
+        0 without labels.
+        """
         power = self.direction_power(phi)
         # Without noise, rounding could push the cosine of a linear target beyond 1.
         return float(np.clip(self.linear / np.sqrt(power), -1, 1)) if power > 0 else 0.0
@@ -395,7 +397,7 @@ def label_direction_error(setting: Setting) -> float:
 
     :math:`\sqrt{B_f/(c_{*,1}^2+\phi(c_*^2+\text{noise}^2)+B_f)}` with
     :math:`B_f=c_1^2+\phi\,\mathbb E\sigma^2` for a raw network, and 0 otherwise:
-    papers that write X^T y/n need a centred or scaled network.
+    papers that write :math:`X^\top y/n` need a centred or scaled network.
 
     Examples
     --------

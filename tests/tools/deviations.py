@@ -91,8 +91,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         noted = Path(folder) / "deviations.jsonl"
         os.environ["ONESTEP_DEVIATIONS"] = str(noted)
-        # Not the test that asks for every formula's row: it waits for the table.
-        code, _ = run((*SUITES["test"]["library"], "--ignore=tests/book/test_frame.py", *chosen))
+        # The book's tests note nothing; one of them asks for every formula's row: it waits for the table.
+        code, _ = run((*SUITES["test"]["library"], "--ignore=tests/book", *chosen))
         if code:
             print(f"{RESULTS.name} is left as it was: a test failed.")
             return code

@@ -39,6 +39,7 @@ REASONS = {
     "onestep_lib.experiment.feature_maps:spike_features": "its distance from the network is larger",
     "onestep_lib.experiment.feature_maps:conditional_gaussian_features": "a penalty 2 % smaller",
     "onestep_lib.small_step.spikes:spike_level": "a whole number",
+    "onestep_lib.beyond.even_targets:even_share": "networks of d = 150 know it to 3 %",
 }
 """Functions of which one per cent cannot be seen by the tests of their result, and why."""
 
