@@ -220,8 +220,8 @@ def simulation_rows() -> list[Row]:
     gram = A @ A.T
 
     def floor() -> None:
-        # The draws; pre-activations and slopes of the gradient, pre-activations and Gram matrix of the fit, and
-        # the test's.
+        # The draws; pre-activations and slopes of the gradient, pre-activations and Gram matrix of the fit,
+        # and the test's.
         rng = np.random.default_rng(3)
         for _ in range(4):  # weights and three sets of inputs
             rng.standard_normal((size, size))
