@@ -8,7 +8,6 @@ no picture and no number that nothing checks. An output that says what is stored
 another processor's last digits are no change.
 """
 
-import re
 import sys
 from pathlib import Path
 
@@ -35,6 +34,7 @@ def refresh(path: Path) -> None:
         timeout=600,
         kernel_name="python3",
         coalesce_streams=True,
+        record_timing=False,
         resources={"metadata": {"path": path.parent}},
     ).execute()
     strip(notebook, stored)
@@ -52,12 +52,10 @@ def strip(notebook: nbformat.NotebookNode, stored: list[list[nbformat.NotebookNo
     notebook.metadata = nbformat.from_dict(METADATA | own)
     for number, cell in enumerate(notebook.cells, start=1):
         cell.id = f"cell-{number:03d}"
-        for transient in ("execution", "collapsed", "ExecuteTime", "trusted"):
-            cell.metadata.pop(transient, None)
         if cell.cell_type != "code":
             continue
         checked = CHECKED in cell.metadata.get("tags", [])
-        cell.outputs = [_text_only(o) for o in cell.outputs if _is_text(o)] if checked else []
+        cell.outputs = [text_only(o) for o in cell.outputs if is_text(o)] if checked else []
         if stored and not differences(stored[number - 1], cell.outputs):
             cell.outputs = stored[number - 1]
         cell.execution_count = number if cell.outputs else None
@@ -66,22 +64,13 @@ def strip(notebook: nbformat.NotebookNode, stored: list[list[nbformat.NotebookNo
                 output.execution_count = number
 
 
-def _is_text(output: nbformat.NotebookNode) -> bool:
-    if output.output_type == "stream":
-        return output.name == "stdout"
-    return "text/plain" in output.get("data", {}) and not _holds_address(output)
+def is_text(output: nbformat.NotebookNode) -> bool:
+    return output.get("name") == "stdout" or "text/plain" in output.get("data", {})
 
 
-def _holds_address(output: nbformat.NotebookNode) -> bool:
-    """True for the default repr of an object, which changes from run to run."""
-    return re.search(r" at 0x[0-9a-f]+>", output.data["text/plain"]) is not None
-
-
-def _text_only(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    if output.output_type == "stream":
-        return output
-    output.data = nbformat.from_dict({"text/plain": output.data["text/plain"]})
-    output.metadata = nbformat.from_dict({})
+def text_only(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    if "data" in output:
+        output.data, output.metadata = {"text/plain": output.data["text/plain"]}, {}
     return output
 
 

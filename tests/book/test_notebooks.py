@@ -244,6 +244,7 @@ Look.
 Because.
 """
 FIGURE = {"figure": {"caption": "A *line*, {eq}`eq-a`.", "name": "fig-a"}, "image": {"alt": "A line."}}
+MORE = "https://some-lab.github.io/one-step/book/more.html"
 PLOT = "import matplotlib.pyplot as plt\nx = 1\n_ = plt.plot([x, 2])"
 
 
@@ -253,6 +254,7 @@ def small(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("small")
     (root / "book").mkdir()
     config = CONFIG + "    numfig: true\n    math_numfig: true\n"
+    config += "repository: {url: https://github.com/some-lab/one-step}\n"
     (root / "_config.yml").write_text(config, "utf-8")
     toc = "format: jb-book\nroot: book/intro\nparts:\n  - numbered: 1\n    chapters: [{file: book/01-a}]\n"
     (root / "_toc.yml").write_text(toc + "  - chapters: [{file: book/more}]\n", "utf-8")
@@ -292,11 +294,11 @@ def test_markup_becomes_plain_markdown(small):
         "<details><summary>The answer, with reasons</summary>\n\n",
         "- **Wrong:** This $a$\n\n  No.\n- **Right:**",
         "Yes, see (1.1).",
-        "It costs \\$5, *really*, by [Oth20]: see Fig. 1.1, the list.",
+        "It costs \\$5, *really*, by [[Oth20](" + MORE + "#id2)]: see Fig. 1.1, the list.",
         "<details><summary>Closed</summary>\n\nFolded *words*.\n\n</details>",
         "| a | b |\n| --- | --- |\n| $\\lvert x\\rvert$ | `c` |",
         "$$\na=b\n\\qquad\\text{(1.1)}\n$$",
-        "1. one\n2. two, elsewhere, [outside](https://example.org)",
+        "1. one\n2. two, [elsewhere](" + MORE + "), [outside](https://example.org)",
         "**Fig. 1.1** A *line*, (1.1).",
         "### Exercise 1.1\n\n*Check.* Why (1.1)?\n\n<details><summary>Hint</summary>\n\nLook.\n\n</details>",
     ):

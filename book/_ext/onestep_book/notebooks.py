@@ -200,7 +200,7 @@ class Markdown:
             yield from write(node)
         elif isinstance(node, nodes.Admonition):
             yield from self.block_admonition(node)
-        elif isinstance(node, nodes.Invisible | nodes.title) or type(node).__name__ in SILENT:
+        elif isinstance(node, nodes.Invisible | nodes.title | nodes.raw) or type(node).__name__ in SILENT:
             return
         elif isinstance(node, nodes.Inline | nodes.Text):
             yield from filter(None, [self.inline(node).strip()])
@@ -264,11 +264,6 @@ class Markdown:
         start = node.get("start", 1)
         yield "\n".join(item(f"{k}. ", self.text(child)) for k, child in enumerate(node.children, start))
 
-    def block_definition_list(self, node: nodes.definition_list) -> Iterator[str]:
-        for child in node.children:
-            terms = ", ".join(self.inline_all(term) for term in child.findall(nodes.term))
-            yield f"**{terms}**: " + "\n\n".join(self.text(x) for x in child.findall(nodes.definition))
-
     def block_block_quote(self, node: nodes.block_quote) -> Iterator[str]:
         yield item("> ", self.text(node), "> ")
 
@@ -285,17 +280,15 @@ class Markdown:
 
     def block_admonition(self, node: nodes.Element) -> Iterator[str | int]:
         """A box: its title in bold; one that is closed on the page is closed here."""
-        title = next((self.inline_all(x) for x in node.children if isinstance(x, nodes.title)), "")
-        title = title or type(node).__name__.capitalize()
-        if "dropdown" in node.get("classes", []):
+        titles = (x for x in node.children if isinstance(x, nodes.title) or type(x).__name__ in SILENT)
+        title = next(map(self.inline_all, titles), "") or type(node).__name__.capitalize()
+        if "dropdown" in node["classes"] or not isinstance(node, nodes.Admonition):
             yield folded(title, self.text(node))
         else:
             yield f"**{title}**"
             yield from self.inner(node)
 
-    def block_dropdown_main(self, node: nodes.Element) -> Iterator[str]:
-        title = next((self.inline_all(x) for x in node.children if type(x).__name__ == "dropdown_title"), "")
-        yield folded(title or "More", self.text(node))
+    block_dropdown_main = block_admonition
 
     def block_exercise_enumerable_node(self, node: nodes.Element) -> Iterator[str | int]:
         number = next((self.numbers.get("exercise", {}).get(x) for x in node["ids"]), None)
@@ -322,9 +315,6 @@ class Markdown:
             elif child not in choices:
                 yield from self.pieces(child)
 
-    def block_raw(self, node: nodes.raw) -> Iterator[str]:
-        return iter(())  # HTML that the page needs and a notebook does not
-
     # Text within a line.
 
     def inline_all(self, node: nodes.Node) -> str:
@@ -347,13 +337,14 @@ class Markdown:
         return f"[{text}]({address})" if address and text else text
 
     def address(self, node: nodes.reference) -> str:
-        """Where a link leads from a notebook: other sites and other chapters; '' elsewhere."""
-        target = node.get("refuri", "")
+        """Where a link leads from a notebook: other sites, other notebooks, pages that are published."""
+        target, site = node.get("refuri", ""), self.env.config.ogp_site_url
         if re.match(r"https?:", target):
             return target
         stem = re.match(r"([\w-]+)\.html", target)
-        source = self.env.doc2path(f"book/{stem[1]}") if stem else ""
-        return f"{stem[1]}.ipynb" if source.endswith(".ipynb") else ""
+        if stem and self.env.doc2path(f"book/{stem[1]}").endswith(".ipynb"):
+            return f"{stem[1]}.ipynb"
+        return f"{site}book/{target}" if stem and site else ""
 
 
 # Parts of the page that say nothing of their own.

@@ -1,14 +1,13 @@
 """Pictures say their size, names break between parts, ids are unique, idle files go."""
 
 import re
-import struct
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
-PICTURE = re.compile(r'<img\b[^>]*\bsrc="([^":]+\.(?:png|svg))"[^>]*>')
+PICTURE = re.compile(r'<img\b[^>]*\bsrc="([^":]+\.svg)"[^>]*>')
 SVG = re.compile(rb'<svg\b[^>]*? width="([\d.]+)(pt)?" height="([\d.]+)(pt)?"')
 NAME = re.compile(r'(?<=<span class="pre">)[^<]+')  # a word of code in a sentence
 POINT = 110 / 72  # pixels: figures are drawn for screens of 110 dots an inch
@@ -54,10 +53,8 @@ def break_names(app: Sphinx, page: str, template: str, context: dict[str, Any], 
 
 
 def size_of(picture: bytes) -> tuple[int, int]:
-    """Width and height in the head of an SVG or a PNG."""
+    """Width and height in the head of an SVG."""
     drawn = SVG.search(picture[:2000])
-    if drawn is None:
-        return struct.unpack(">II", picture[16:24])
     width, height = (round(float(drawn[k]) * (POINT if drawn[k + 1] else 1)) for k in (1, 3))
     return width, height
 
