@@ -70,7 +70,7 @@ def test_nodes_average_over_the_half_normal_law(deviation):
     assert weights @ z**4 == pytest.approx(3, rel=8e-3)
     moments = [weights @ z**k for k in (0, 1, 2, 4)]
     route = "moments of the half-normal law, cut at 4"
-    deviation("one_curve.readout_nodes", route, moments, [1, np.sqrt(2 / np.pi), 1, 3])
+    deviation("stepped_model.readout_nodes", route, moments, [1, np.sqrt(2 / np.pi), 1, 3])
 
 
 SINE = TANH.replace(n=400, d=200, N=400, activation="sin", ridge=0.01, step=80.0)
@@ -177,7 +177,7 @@ def test_a_step_of_rank_one_is_the_staircase_without_widening(n, deviation):
         assert abs(found.objective - expected.objective[i]) < bound
         values, limits = [found.test, found.objective], [expected.test[i], expected.objective[i]]
         route = f"finite_staircase at n = 10^{len(str(n)) - 1}, step of rank one"
-        deviation("one_curve.stepped_model", route, values, limits)
+        deviation("stepped_model.stepped_model", route, values, limits)
     assert expected.test[0] - expected.test[-1] > 0.1
 
 

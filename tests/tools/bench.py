@@ -220,8 +220,11 @@ def simulation_rows() -> list[Row]:
     gram = A @ A.T
 
     def floor() -> None:
-        # Pre-activations and slopes of the gradient, pre-activations and Gram matrix of the fit, and the
-        # test's.
+        # The draws; pre-activations and slopes of the gradient, pre-activations and Gram matrix of the fit,
+        # and the test's.
+        rng = np.random.default_rng(3)
+        for _ in range(4):  # weights and three sets of inputs
+            rng.standard_normal((size, size))
         for _ in range(5):
             A @ B.T
         eigh(gram, driver="evd", check_finite=False)
@@ -236,7 +239,7 @@ def simulation_rows() -> list[Row]:
         compared(
             "`simulate` at n = d = N = 2000, 20 penalties, two networks",
             lambda: simulate(large, np.random.default_rng(3), repeats=2, test_size=size),
-            "their five products and one diagonalisation each",
+            "their draws, five products and one diagonalisation each",
             lambda: [floor() for _ in range(2)], 1.1, rounds=3,
         ),
     ]  # fmt: skip
