@@ -352,17 +352,18 @@ def enter(sheet: Sheet, results: list[Result]) -> dict[str, dict[str, tuple[floa
     return readers
 
 
+def told(key: str) -> str | None:
+    """What was typed behind `make grade`."""
+    return os.environ.get(f"ONESTEP_{key.upper()}") or None
+
+
 def main(arguments: list[str]) -> int:
-    told = {
-        key: os.environ.get(f"ONESTEP_{key.upper()}") or None
-        for key in ("course", "assignment", "submissions", "gradebook")
-    }
     parser = argparse.ArgumentParser(description="Grade a class.")
     for key in ("course", "assignment", "submissions"):
-        parser.add_argument(key, nargs="?", default=told[key])
+        parser.add_argument(key, nargs="?", default=told(key))
     parser.add_argument("--list", action="store_true", help="only write down which file is whose")
     parser.add_argument(
-        "--gradebook", default=told["gradebook"], help="the platform's exported CSV, to be filled in"
+        "--gradebook", default=told("gradebook"), help="the platform's exported CSV, to be filled in"
     )
     parser.add_argument("--column", help="its column for the points, if its name does not tell")
     parser.add_argument("--jobs", type=int, default=2, help="submissions graded side by side")

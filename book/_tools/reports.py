@@ -43,20 +43,8 @@ def tables(place: Path, results: list, readers: dict, most: tuple[int, int]) -> 
         given = readers[r.student]
         total = sum(points or 0 for points, _ in given.values())
         waiting = sum(points is None for points, _ in given.values())
-        rows.append(
-            [
-                r.student,
-                r.file,
-                r.status,
-                number(r.score),
-                most[0],
-                number(total),
-                sum(most),
-                waiting,
-                r.seconds,
-                "; ".join(r.notes),
-            ]
-        )
+        by_tests = r.student, r.file, r.status, number(r.score), most[0]
+        rows.append([*by_tests, number(total), sum(most), waiting, r.seconds, "; ".join(r.notes)])
         cells += [[r.student, cell, number(points)] for cell, (points, _) in sorted(given.items())]
     head = ["student", "file", "status", "by_tests", "most_by_tests", "points", "most", "waiting", "seconds"]
     write(place / "grades.csv", [*head, "notes"], rows)

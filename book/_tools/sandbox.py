@@ -18,11 +18,8 @@ from book._tools import kernel
 from book._tools.assignments import ROOT
 from book._tools.checks import Dead
 
-MEMORY, FILE_SIZE, PROCESSES = (
-    4 * 2**30,
-    50 * 2**20,
-    200,
-)  # bytes, bytes, and number (which does not bind root)
+MEMORY, FILE_SIZE = 4 * 2**30, 50 * 2**20  # bytes
+PROCESSES = 200  # which does not bind root
 LINE = 64 * 2**20  # characters of one answer of a submission
 OPEN = (
     "bubblewrap does not work here: submissions can read your files, use the network, leave processes behind."
