@@ -41,7 +41,8 @@ def connect(app: Sphinx) -> None:
         app.add_node(node, html=visitors)
     app.connect("doctree-resolved", mark_answer)
     app.connect("builder-inited", lambda app: app.config.html_static_path.append(str(STATIC)))
-    app.connect("html-page-context", add_files)
+    app.add_css_file("predict.css")
+    app.add_js_file("predict.js", loading_method="defer")
 
 
 def mark_answer(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -54,13 +55,6 @@ def mark_answer(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for node in after[: max(sections[0] - 1, 0)] if sections else ():
         node["classes"].append("os-answer")
         question["waits"] = True
-
-
-def add_files(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Script and style, on pages that ask something."""
-    if doctree is not None and any(doctree.findall(Question)):
-        app.add_css_file("predict.css")
-        app.add_js_file("predict.js", loading_method="defer")
 
 
 class Question(nodes.General, nodes.Element):
