@@ -64,7 +64,10 @@ def use_one_katex(app: Sphinx, config: Config) -> None:
 
 
 def split_lines(app: Sphinx, doctree: nodes.document) -> None:
-    """Several lines without an environment are meant as one equation."""
+    """Several lines without an environment, or with empty ones between them, are meant as one equation."""
     for formula in doctree.findall(nodes.math_block):
-        if "\\\\" in formula.astext() and "\\begin{" not in formula.astext():
-            formula[:] = [nodes.Text(f"\\begin{{split}}\n{formula.astext().strip()}\n\\end{{split}}")]
+        text = formula.astext().strip()
+        kind = "split" if "\\\\" in text else "gathered"
+        lines = text.replace("\n\n", " \\\\\n")
+        if "\\\\" in lines and "\\begin{" not in text:
+            formula[:] = [nodes.Text(f"\\begin{{{kind}}}\n{lines}\n\\end{{{kind}}}")]
