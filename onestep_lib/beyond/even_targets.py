@@ -6,6 +6,7 @@ batch, row j of :mod:`onestep_lib.large_step.spectral` has along :math:`\beta_*`
 :math:`\beta_*^\top C_j\beta_*`, and along a direction that knows nothing :math:`L_j/d`, with
 
 .. math:: L_j=(1+t_jc_{*,0})^2+\delta_j^2\phi\,\mathbb E[\sigma'^2]\,\mathbb Ey^2,\qquad
+
           d\,\beta_*^\top C_j\beta_*-L_j\to
           X_j=(1+t_jh)^2-(1+t_jc_{*,0})^2+\delta_j^2\phi\,\mathbb E[\sigma'^2]\,
           \big(\mathbb E[y^2\zeta^2]-\mathbb Ey^2\big),

@@ -7,6 +7,7 @@ step,
 .. math::
    \Phi=\mathbb E[(D+h)\,E]+\sum_g\Big[\lambda-\frac{N_g}{d\,\varrho_g}+R_g\Big]|\hat a_g|^2
         -\mathrm{tr}\,D_1Q
+
         +\begin{pmatrix}s_v\\s_\perp\end{pmatrix}^{\!\top}
         \begin{pmatrix}K_{vv}&K_{v\perp}\\K_{v\perp}&K_{\perp\perp}\end{pmatrix}^{-1}
         \begin{pmatrix}s_v\\s_\perp\end{pmatrix}-s_v^\top D_1s_v

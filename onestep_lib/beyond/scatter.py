@@ -3,6 +3,7 @@ r"""How much the losses of a ridge regression on spiked features vary from draw 
 All three losses are derivatives of one minimum. With a source h on the test loss L(a) of a readout a,
 
 .. math:: C=\min_a\ \sum_i(y_i-f(x_i))^2+\lambda|a|^2+hn\,L(a),\qquad
+
           \text{objective}=\frac Cn,\quad \text{test}=\frac1n\partial_hC,\quad
           \text{train}=\frac1n(1-\lambda\partial_\lambda)C
 

@@ -12,8 +12,9 @@ The features of F_l are the network's with its first l spikes in place of the wh
 those of :mod:`onestep_lib.small_step.spikes`, of one draw: b, its length and the row lengths are measured.
 The proof of the staircase exchanges the features three times, and each exchange is a feature map here:
 
-.. math:: \sigma(XW_1^\top)\;\to\;\sigma\big(X(W_0+\eta c_1ab^\top)^\top\big)\;\to\;F_l\text{ on }
-          F_0=\sigma(XW_0^\top)\;\to\;F_l\text{ on }F_0=c_1XW_0^\top+c_{>1}Z
+.. math:: \sigma(XW_1^\top)\;\to\;\sigma\big(X(W_0+\eta c_1ab^\top)^\top\big)
+
+          \to\;F_l\text{ on }F_0=\sigma(XW_0^\top)\;\to\;F_l\text{ on }F_0=c_1XW_0^\top+c_{>1}Z
 
 (Moniri et al., arXiv 2310.07891, on universality). The first costs the widening q of the rows where l >= 2
 and :math:`c_2\ne0`, and the last the lengths of Gaussian rows where :math:`c_2\ne0`: both change the constant

@@ -59,6 +59,7 @@ and D share what all samples have in common: the component of w along the target
 the length of w. The Hermite expansion in :math:`\xi` with the correlations :math:`x_i\cdot x_j/d` gives
 
 .. math:: d\,\mathrm{Cov}\Big(\frac1n\sum_iA(\xi_i,y_i),\frac1n\sum_iB(\xi_i,y_i)\Big)
+
           =\phi\,\mathbb E_y\mathrm{Cov}_\zeta(A,B)+\mathbb E[A\zeta\zeta_*]\,\mathbb E[B\zeta\zeta_*]
           +\tfrac12\mathbb E[A\,He_2(\zeta)]\,\mathbb E[B\,He_2(\zeta)],
 

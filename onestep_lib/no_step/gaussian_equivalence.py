@@ -237,6 +237,7 @@ def ridge_losses(
     r"""Return the losses of ridge regression on random features; every argument broadcasts.
 
     .. math:: \text{objective}=\lambda k\,[c_{*,1}^2m_2+(c_{*,>1}^2+\sigma_\varepsilon^2)m_1],\quad
+
               \text{test}=-\frac{(\text{objective}/\lambda)'}{(km_1)^2},\quad
               \text{train}=(\lambda km_1)^2\,\text{test},
 

@@ -37,6 +37,7 @@ same order, as :math:`\langle b,x_i\rangle` contains :math:`\phi y_i` besides th
 
 .. math:: \frac{\langle b_2,b\rangle}{|b|^2}\to
           1-\eta\,\big[c_1^2(1+\phi+\phi\gamma^2)+\phi\,\mathrm{Var}(\sigma')\big],\qquad
+
           \frac{\langle b_2,\beta_*\rangle}{\langle b,\beta_*\rangle}\to
           1-\eta\,\big[c_1^2(1+\phi)+\phi\,\mathrm{Var}(\sigma')\big],
 

@@ -36,6 +36,7 @@ side of the samples, and an orthonormal one on the side of the neurons, the part
 matrix P (`spike_matrix`), and the rest of :math:`F_0` has (:mod:`onestep_lib.no_step.gaussian_equivalence`)
 
 .. math:: \lim h_p^\top Rh_q=\delta_{pq}t_q,\quad t_1=km_2,\quad t_q=km_1\ (q\ne1,\text{ and for }g),\qquad
+
           M(\lambda)=(1+\tau)I+P^\top\operatorname{diag}(t)\,P .
 
 **All spikes at once.** The powers are the expansion of one function. Neuron j holds the step

@@ -24,6 +24,7 @@ N:
 
 .. math:: t_0=\frac{km_1(1+\omega_xu)}{1+(\omega_0+\omega_w+\omega_x)u+\omega_w\omega_xu^2},\quad
           u=\frac{km_1}{1+\tau},\quad
+
           (\omega_0,\omega_w,\omega_x)=\Big(Nc_0^2p,\ \frac{2Nc_2^2}d,\ \frac{2Nc_2^2p}d\Big).
 
 The three omega (symbols of this page only) are the sizes of the activation's mean, of the lengths of the rows

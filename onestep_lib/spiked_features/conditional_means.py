@@ -6,6 +6,7 @@ along the learned spike v. Given :math:`\kappa`, :math:`w\cdot x` is close to :m
 :math:`t=u\kappa` describe the activation,
 
 .. math:: \mu_0=\mathbb E\,\sigma(c\zeta+t),\quad \mu_1=\mathbb E[\zeta\sigma(c\zeta+t)],\quad
+
           m_2=\mathbb E[(\zeta^2-1)\sigma(c\zeta+t)],\quad
           \mu_2^2=\mathbb E(\sigma-\mu_0-\mu_1\zeta)^2 ;
 

@@ -9,6 +9,7 @@ weights :math:`w_k` (one bin, s = 1: isotropic). With :math:`a=\alpha/\beta=n/N`
 .. math::
    D=\frac1{1+V},\quad \Lambda_{gh}=a\langle D\mu_{1,g}\mu_{1,h}\rangle,\quad
    \Omega_g=\lambda+a\langle D\mu_{2,g}^2\rangle,\quad
+
    K_k=(C_k^{-1}+\Lambda)^{-1},\quad J_k=(I+C_k\Lambda)^{-1},
 
    R_g=\sum_kw_ks_g(k)[\Lambda J_k]_{gg},\quad c_g=\frac{\beta\pi_g}{\Omega_g+R_g},\quad

@@ -72,6 +72,7 @@ far, so the labels :math:`h_0(\kappa)+h_1(\kappa)z_\perp+\dots` cost at least
 .. math:: \mathbb E\big[\mathrm{Var}(y|\kappa)-h_1^2\big]
           +\min\mathbb E\big(h_0-\textstyle\sum_g
            (s_{1,g}\mu_{0,g}+s_{v,g}\kappa\mu_{1,g}+s_{\ell,g}m_{2,g})\big)^2
+
           +\min\mathbb E\big(h_1-\textstyle\sum_gs_{\perp,g}\mu_{1,g}\big)^2
 
 (:eq:`eq-learns-span`). Rows of one length have no :math:`s_{\ell,g}`.

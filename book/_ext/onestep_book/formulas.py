@@ -67,7 +67,10 @@ def split_lines(app: Sphinx, doctree: nodes.document) -> None:
     """Several lines without an environment, or with empty ones between them, are meant as one equation."""
     for formula in doctree.findall(nodes.math_block):
         text = formula.astext().strip()
-        kind = "split" if "\\\\" in text else "gathered"
-        lines = text.replace("\n\n", " \\\\\n")
-        if "\\\\" in lines and "\\begin{" not in text:
-            formula[:] = [nodes.Text(f"\\begin{{{kind}}}\n{lines}\n\\end{{{kind}}}")]
+        if "\n\n" in text:
+            kind, text = "gathered", text.replace("\n\n", " \\\\\n")
+        elif "\\\\" in text and "\\begin{" not in text:
+            kind = "split"
+        else:
+            continue
+        formula[:] = [nodes.Text(f"\\begin{{{kind}}}\n{text}\n\\end{{{kind}}}")]
