@@ -11,6 +11,7 @@ step,
         +\begin{pmatrix}s_v\\s_\perp\end{pmatrix}^{\!\top}
         \begin{pmatrix}K_{vv}&K_{v\perp}\\K_{v\perp}&K_{\perp\perp}\end{pmatrix}^{-1}
         \begin{pmatrix}s_v\\s_\perp\end{pmatrix}-s_v^\top D_1s_v
+
         +\sum_g\frac{s_{1,g}^2/d+s_{\ell,g}^2}{\varrho_g},
 
    \frac1D=1+\phi\Big[\mu_1^\top\sum_kw_kK_k\,\mu_1+\sum_g\varrho_g\mu_{2,g}^2\Big],\qquad
