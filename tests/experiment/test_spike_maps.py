@@ -131,6 +131,13 @@ def test_the_rank_one_network_by_hand():
     np.testing.assert_allclose(rank_one_features(network, X, rng), expected, rtol=1e-13)
 
 
+def test_a_linear_network_has_no_noise_to_replace():
+    network, rng = stepped("identity")
+    X = rng.standard_normal((7, 20))
+    features = conditional_gaussian_features(network, X, rng)
+    np.testing.assert_allclose(features, network_features(network, X, rng), rtol=1e-6, atol=1e-6)
+
+
 def test_a_base_stands_in_for_the_features_before_the_step():
     network, rng = stepped()
     X = rng.standard_normal((7, 20))

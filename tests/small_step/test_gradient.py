@@ -116,6 +116,12 @@ def test_endless_samples_make_the_population_s_gradient(output, deviation):
         assert exact_spike(s).widening == pytest.approx(0, abs=1e-12)
 
 
+def test_the_widening_of_relu_by_hand():
+    # Var(sigma') = c_1^2 = 1/4, so that q = phi E y^2/B = 0.5 (1 + 0.09)/(1 + 0.5 (1 + 0.09)).
+    s = Setting(n=600, d=300, N=200, activation="relu", target=(0, 1), noise=0.3)
+    assert exact_spike(s).widening == pytest.approx(0.545 / 1.545, rel=1e-12)
+
+
 def test_noise_is_averaged_by_the_gradient_s_batch():
     for n_0 in (500, 5000, 50_000):
         s = Setting(n=60, d=50, N=40, target="sin", noise=2.0, n_0=n_0)
@@ -249,7 +255,8 @@ def test_labels_alone_miss_half_of_a_raw_gradient(deviation):
     print(
         f"raw, b = X^T y/n: error {errors[:, 0].mean():.3f}, limit {label_direction_error(s):.3f}, z {z:.2f}"
     )
-    assert label_direction_error(s) == pytest.approx(0.47, abs=0.005)
+    # By hand, with E tanh' = 0.60571 and E tanh^2 = 0.39429: sqrt(0.56403/(1 + 1 + 0.56403)).
+    assert label_direction_error(s) == pytest.approx(0.46902, abs=1e-4)
     assert abs(z) < 4
     deviation("gradient.label_direction_error", "n = 1200, 10 draws", z, 0, 1)
     assert label_direction_error(s.replace(output="scaled")) == 0
@@ -277,8 +284,11 @@ def test_identity_has_an_exact_rank_one_gradient(deviation):
     s = Setting(n=60, d=30, N=40, activation="identity", noise=0.3, output="raw")
     network, _, X, y = draw(s, np.random.default_rng(0))
     gradient = first_layer_gradient(network, X, y, "raw")
-    error = rank_one_error(gradient, network, gradient_direction(network, X, y, "raw"))
+    b = gradient_direction(network, X, y, "raw")
+    error = rank_one_error(gradient, network, b)
     assert error < 1e-13
+    # A direction of the wrong length misses its share.
+    assert rank_one_error(gradient, network, 0.3 * b) == pytest.approx(0.7, rel=1e-10)
     deviation("network.gradient_direction", "exact gradient, linear activation", error, 0, scale=1)
 
 

@@ -33,11 +33,6 @@ import onestep_lib
 ROOT = Path(__file__).resolve().parents[2]
 VARIABLE = "ONESTEP_MUTANT"
 REASONS = {
-    "onestep_lib.experiment.measured:rank_one_error": "what is claimed of it is how it falls with n",
-    "onestep_lib.small_step.gradient:label_direction_error": "ten draws at n = 1200 know it to 1.5 %",
-    "onestep_lib.small_step.gradient:exact_spike": "networks know the widening to 3 %",
-    "onestep_lib.experiment.feature_maps:spike_features": "its distance from the network is larger",
-    "onestep_lib.experiment.feature_maps:conditional_gaussian_features": "a penalty 2 % smaller",
     "onestep_lib.small_step.spikes:spike_level": "a whole number",
     "onestep_lib.beyond.even_targets:even_share": "networks of d = 150 know it to 3 %",
 }
@@ -67,6 +62,8 @@ def scaled(value: Any, factor: float) -> Any:
         return [scaled(part, factor) for part in value]
     if isinstance(value, dict):
         return {key: scaled(part, factor) for key, part in value.items()}
+    if isinstance(value, functools.partial):  # what a maker of feature maps hands out
+        return functools.update_wrapper(lambda *given: scaled(value(*given), factor), value)
     if isinstance(value, Iterator):
         return (scaled(part, factor) for part in value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
