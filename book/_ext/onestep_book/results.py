@@ -85,7 +85,7 @@ def section(row: dict, number: int, off: dict[str, str]) -> str:
     where = [f"{{eq}}`{label}`" for label in row.get("equation", ())]
     where += [*map(link, row["function"]), *(f"`{test}`" for test in row["test"])]
     parts = [
-        f"(res-{row['id']})=\n### {number}. {row['title']}",
+        f"(res-{row['id']})=\n### Result {number}. {row['title']}",
         f"**{row['status'].capitalize()}**: {row['known']}.",
         f"**Needs**: {row['needs']}",
         row["says"],
