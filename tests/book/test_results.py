@@ -60,7 +60,7 @@ def test_what_an_entry_names_is_there(row):
 
 def test_the_page_numbers_every_result_once():
     page = results.page(results.groups(ROOT), DEVIATIONS)
-    assert re.findall(r"^\(res-([a-z-]+)\)=\n### (\d+)\. ", page, re.MULTILINE) == [
+    assert re.findall(r"^\(res-([a-z-]+)\)=\n### Result (\d+)\. ", page, re.MULTILINE) == [
         (row["id"], str(k)) for k, row in enumerate(ROWS, 1)
     ]
     assert set(re.findall(r"<res-([a-z-]+)>", page)) <= set(STATUS)
