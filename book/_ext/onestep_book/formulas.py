@@ -43,12 +43,13 @@ def start_server(folder: Path, timeout: float) -> tuple[Popen, socket.socket]:
     Its own start ends the build if it asks too early; over a port it would ask again, but a formula costs
     44 ms, seven minutes a site.
     """
-    path = str(folder / "katex.sock")
+    path, end = str(folder / "katex.sock"), time.monotonic() + timeout
     process = Popen(katex.KaTeXServer.build_command(socket=path), stdin=PIPE, stdout=PIPE, cwd=folder)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     while connection.connect_ex(path):
-        if process.poll() is not None:
-            raise RuntimeError("what sets formulas has ended at its start")
+        if process.poll() is not None or time.monotonic() > end:
+            process.kill()
+            raise RuntimeError("what sets formulas did not start")
         time.sleep(0.01)
     return process, connection
 
