@@ -14,6 +14,7 @@ import nbformat
 from joblib import Parallel, cpu_count, delayed
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn, JupyterCacheAbstract
+from jupyter_cache.cache.db import NbCacheRecord
 from jupyter_cache.executors.utils import ExecutionResult, single_nb_execution
 from sphinx_external_toc.parsing import parse_toc_yaml
 from tqdm import tqdm
@@ -47,8 +48,13 @@ def chapters(root: Path) -> Iterator[Path]:
 def is_kept(cache: JupyterCacheAbstract, path: Path) -> bool:
     """Whether the cache holds the outputs of these very cells."""
     try:
-        cache.match_cache_notebook(nbformat.read(path, as_version=4))
+        record = cache.match_cache_notebook(nbformat.read(path, as_version=4))
     except KeyError:
+        return False
+    try:
+        cache.get_cache_bundle(record.pk)
+    except (KeyError, ValueError):  # a build was stopped while it wrote them
+        NbCacheRecord.remove_record(record.pk, cache.db)
         return False
     return True
 
