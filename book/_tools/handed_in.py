@@ -13,7 +13,6 @@ import nbformat
 from book._tools.assignments import name
 
 LARGEST, CELLS = 50 * 2**20, 2000  # bytes and cells of a notebook that is read at all
-NEW = {True: nbformat.v4.new_code_cell, False: nbformat.v4.new_markdown_cell}
 EXPORTS = (
     re.compile(r"(?P<student>.+?_\d+)_assignsubmission_(?:file|onlinetext)_?.*"),  # Moodle
     re.compile(r"(?P<student>.+?)(?:_LATE)?(?P<number>_\d{2,})(?:_\d+)?_.+"),  # Canvas
@@ -87,7 +86,8 @@ def repair(text: str | bytes, release: nbformat.NotebookNode) -> tuple[nbformat.
     raw = json.loads(text)
     if not isinstance(raw, dict) or not isinstance(raw.get("cells"), list):
         raise ValueError("it is no notebook")
-    given = [cell for cell in raw["cells"] if isinstance(cell, dict) and (cell.get("source") or label_of(cell))]
+    given = [cell for cell in raw["cells"] if isinstance(cell, dict)]
+    given = [cell for cell in given if cell.get("source") or label_of(cell)]
     if len(given) > CELLS:
         raise ValueError(f"it has more than {CELLS} cells")
     known = {label: cell for cell in release.cells if (label := name(cell))}
@@ -102,22 +102,28 @@ def repair(text: str | bytes, release: nbformat.NotebookNode) -> tuple[nbformat.
             above[label] += own
             own = []
         else:
-            own.append(NEW[cell.get("cell_type") == "code"](source))
+            own.append(new_cell(cell.get("cell_type"), source))
     cells, notes = [], []
     for label, original in known.items():
         *earlier, last = answers[label] or [original.source]
-        if len(answers[label]) != 1:
-            notes.append(f"{label} stood there {len(earlier) + 1} times" if earlier else f"{label} was missing")
+        if earlier:
+            notes.append(f"{label} stood there {len(answers[label])} times")
+        if not answers[label]:
+            notes.append(f"{label} was missing")
         if not original.metadata["nbgrader"]["solution"]:
             if last.strip() != original.source.strip():
                 notes.append(f"{label} was changed")
             earlier, last = [], original.source
-        cells += above[label] + [NEW[original.cell_type == "code"](source) for source in earlier]
+        cells += above[label] + [new_cell(original.cell_type, source) for source in earlier]
         cells.append(nbformat.from_dict({**original, "source": last}))
     return nbformat.v4.new_notebook(cells=cells + own, metadata=release.metadata), notes
 
 
-def label_of(cell: dict) -> str:
+def new_cell(kind: object, source: str) -> nbformat.NotebookNode:
+    return (nbformat.v4.new_code_cell if kind == "code" else nbformat.v4.new_markdown_cell)(source)
+
+
+def label_of(cell: object) -> str:
     """What a submitted cell, whatever it holds, says that it is called."""
     for key in ("metadata", "nbgrader", "grade_id"):
         cell = cell.get(key) if isinstance(cell, dict) else None
