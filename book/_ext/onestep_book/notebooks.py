@@ -139,7 +139,7 @@ class Chapter:
     def notebook(self, cells: list[nbformat.NotebookNode]) -> nbformat.NotebookNode:
         for number, cell in enumerate(cells, start=1):
             cell.id = f"cell-{number:03d}"
-        metadata = {key: self.source.metadata[key] for key in ("kernelspec", "language_info")}
+        metadata = {key: said for key, said in self.source.metadata.items() if key != "onestep"}
         made = new_notebook(cells=cells, metadata=metadata)
         nbformat.validate(made)
         return made
