@@ -92,7 +92,7 @@ grade: $(VENV)/grading ## grade a class: make grade COURSE=<folder> ASSIGNMENT=<
 	$(BIN)/python -m book._tools.grading "$$ONESTEP_COURSE" "$$ONESTEP_ASSIGNMENT" "$$ONESTEP_SUBMISSIONS" \
 	  $${ONESTEP_GRADEBOOK:+--gradebook "$$ONESTEP_GRADEBOOK"}
 
-pdf: $(VENV)/test book ## the pages as one PDF, _build/html/one-gradient-step.pdf
+pdf: $(VENV)/test book ## the pages as one PDF and as an EPUB, _build/html/one-gradient-step.*
 	$(BIN)/python -m book._tools.paper
 
 serve: book ## serve the site on this machine
