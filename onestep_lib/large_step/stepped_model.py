@@ -108,7 +108,6 @@ from numpy.typing import ArrayLike
 from onestep_lib._checks import check_choice, check_instance, check_nonnegative, check_number
 from onestep_lib._values import read_only
 from onestep_lib.activations import Activation, Target
-from onestep_lib.initialisation import Vocabulary
 from onestep_lib.large_step.batch_signed import signed_covariance
 from onestep_lib.large_step.batch_squared import squared_covariance
 from onestep_lib.quadrature import gauss_legendre, gaussian_quadrature
@@ -331,7 +330,6 @@ def stepped_models(setting: Setting, steps: Iterable[float], bulk: str = "full")
 def require_stepped(setting: Setting) -> None:
     """Raise unless the theory of the stepped network covers the setting."""
     setting.require_theory()
-    setting.require_independent_rows()
     setting.require_small_output()
     if setting.inputs != "gaussian":
         raise ValueError(f"inputs must be 'gaussian' for the stepped network, got {setting.inputs!r}")
@@ -349,12 +347,10 @@ def readout_groups(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
     For an odd activation z and -z are one group; for a linear one all are: its features are linear in z, and
     only the mean of z^2 counts.
     """
-    sigma, readout = setting.activation, setting.readout
+    sigma, vocabulary = setting.activation, setting.vocabulary
     odd = _is_odd(sigma)
-    if isinstance(readout, Vocabulary):
-        z, shares = np.array(readout.values), np.array(readout.shares)
-    elif readout == "signs":
-        z, shares = np.array([1.0, -1.0]), np.array([0.5, 0.5])
+    if vocabulary is not None:
+        z, shares = vocabulary.arrays
     else:
         z, shares = readout_nodes(_ODD_NODES if odd else _NODES)
         z, shares = np.concatenate([-z[::-1], z]), np.concatenate([shares[::-1], shares]) / 2

@@ -46,7 +46,6 @@ from onestep_lib._checks import (
     check_size,
     shown,
 )
-from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.marchenko_pastur import (
     MarchenkoPasturMeans,
@@ -318,19 +317,13 @@ def random_features(setting: Setting) -> Losses:
     if np.any(setting.step):
         raise ValueError(f"step must be 0 for random features, got {shown(setting.step)}")
     setting.require_theory()
-    setting.require_independent_rows()
-    setting.target.require_centred()
-    numbers = (
-        setting.phi,
-        setting.psi,
-        np.broadcast_to(setting.ridges, setting.shape),
-        setting.activation.c1**2,
-        setting.activation.nonlinear_power,
-        setting.target.linear**2,
-        setting.target.nonlinear_power + setting.noise**2,
+    setting.require_centred()
+    sigma, target = setting.activation, setting.target
+    ridges, other = np.broadcast_to(setting.ridges, setting.shape), target.nonlinear_power + setting.noise**2
+    found = ridge_losses(
+        setting.phi, setting.psi, ridges, sigma.c1**2, sigma.nonlinear_power, target.linear**2, other
     )
-    losses = ridge_losses(*numbers)
-    return Losses(plain(losses.train), plain(losses.test), plain(losses.objective))
+    return Losses.joined([found], setting.shape)
 
 
 # Penalties that are tried first, in the size of the features' eigenvalues. We have seen one minimum only, but

@@ -494,7 +494,6 @@ def feature_law(setting: Setting) -> FeatureLaw:
     """
     check_instance("setting", setting, Setting)
     setting.require_theory()
-    setting.require_independent_rows()
     sigma = setting.activation
     a, b = sigma.c1**2, sigma.nonlinear_power
     k = setting.n / setting.N
