@@ -181,7 +181,7 @@ def resolvent_traces(
     phi, psi, ridge, a, b = checked(
         {"phi": phi, "psi": psi, "ridge": ridge}, {"c1_sq": c1_sq, "nonlinear_sq": nonlinear_sq}
     )
-    _require_power(a, b)
+    require_power(a, b)
     c, k = 1 / phi, psi / phi
     mu = _solve_mu(a, b, c, k, ridge)
     u, q = b + mu, ridge / mu
@@ -201,8 +201,9 @@ def resolvent_traces(
     )
 
 
-def _require_power(a: np.ndarray, b: np.ndarray) -> None:
-    if np.any(a + b <= 0):
+def require_power(a: np.ndarray | float, b: np.ndarray | float) -> None:
+    """Raise where the features would have no power."""
+    if np.any(np.add(a, b) <= 0):
         raise ValueError("c1_sq and nonlinear_sq must not both be 0: the features would be constant")
 
 
@@ -276,7 +277,7 @@ def ridge_losses(
     phi, psi, ridge, a, b, linear, other = checked(
         {"phi": phi, "psi": psi}, {"ridge": ridge, "c1_sq": c1_sq, "nonlinear_sq": nonlinear_sq} | powers
     )
-    _require_power(a, b)
+    require_power(a, b)
     if np.any((ridge == 0) & (b == 0)):
         raise ValueError("ridge must be > 0 for a linear activation (c_{>1} = 0), got 0")
     c, k = 1 / phi, psi / phi

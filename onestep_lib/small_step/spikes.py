@@ -177,8 +177,8 @@ def readout_factor(setting: Setting, level: int, readout: np.ndarray | None = No
     r"""Return L with :math:`LL^\top` the moments :math:`\frac1N\sum_jz_j^{p+k}`, :math:`z=\sqrt N\,a`.
 
     Row k holds the coordinates of :math:`z^{\circ k}/\sqrt N` in an orthonormal basis: the Hermite
-    polynomials for a Gaussian readout, 1 and z for signs, and that of a QR factorisation for a vocabulary
-    (one column a value) or a given readout.
+    polynomials for a Gaussian readout, and that of a QR factorisation for one of finitely many values (one
+    column a value).
 
     Parameters
     ----------
@@ -192,7 +192,8 @@ def readout_factor(setting: Setting, level: int, readout: np.ndarray | None = No
     -------
     ndarray, shape (l + 1, m)
     """
-    if (law := _readout_law(setting, readout)) is None:
+    law = _readout_law(setting, readout)
+    if law is None:
         return power_basis(level)
     z, shares = law
     powers = np.sqrt(shares)[:, None] * np.vander(z, level + 1, increasing=True)

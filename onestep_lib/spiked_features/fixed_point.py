@@ -63,11 +63,10 @@ class FixedPoint:
 
     Parameters
     ----------
-    c, next_c : ndarray, shape (G,)
-    V, next_V, D : ndarray, shape (K,)
-        (c, V) and its image, the same at the fixed point; D = 1/(1 + V).
+    c, rise_c : ndarray, shape (G,)
+    V, rise_V, D : ndarray, shape (K,)
+        (c, V), and its image less itself, 0 at the fixed point; D = 1/(1 + V).
     Lambda : ndarray, shape (G, G)
-    Omega : ndarray, shape (G,)
     K, J : ndarray, shape (B, G, G)
         :math:`K_k` and :math:`J_k`.
     response : ndarray, shape (P + G, P + G)
