@@ -320,8 +320,11 @@ class Setting:
             )
         if isinstance(self.rows, GivenRows):
             raise ValueError(f"rows must be one of {', '.join(map(repr, ROWS))} here, got rows by hand")
-        self.require_independent_rows()
-        if (stepped or np.any(self.steps)) and not (self.fresh and self.updates == 1):
+        if self.shared:
+            raise ValueError(
+                f"shared must be 0 here, got {self.shared:.6g} (onestep_lib.beyond.shared_features covers it)"
+            )
+        if (stepped or np.any(self.step)) and not (self.fresh and self.updates == 1):
             raise ValueError(
                 f"fresh must be True and updates 1 for a theory with a step, got fresh={self.fresh}, "
                 f"updates={self.updates}"
@@ -341,13 +344,6 @@ class Setting:
             raise ValueError(
                 f"target must have mean zero (c_*0 = 0) here, got {shown(self.target.name)} with c_*0 = "
                 f"{self.target.c0:.6g}: subtract its mean"
-            )
-
-    def require_independent_rows(self) -> None:
-        """Raise where the initial rows have a component in common."""
-        if self.shared:
-            raise ValueError(
-                f"shared must be 0 here, got {self.shared:.6g} (onestep_lib.beyond.shared_features covers it)"
             )
 
     def require_small_output(self) -> None:
