@@ -33,15 +33,11 @@ class Peer:
             bits.state = bits.jumped().state  # the next call with this generator gets other numbers
             return {"generator": state}
         if hasattr(value, "__array__"):  # NumPy's numbers, arrays, tables
-            value = np.asarray(value)
-            if value.dtype.kind not in KINDS:
-                return {"other": type(value).__name__}
-            data = np.ascontiguousarray(value, KINDS[value.dtype.kind]).tobytes()
-            return {
-                "array": base64.b64encode(data).decode(),
-                "kind": value.dtype.kind,
-                "shape": value.shape,
-            }
+            array = np.asarray(value)
+            kind = array.dtype.kind
+            if kind in KINDS:
+                data = base64.b64encode(np.ascontiguousarray(array, KINDS[kind]).tobytes()).decode()
+                return {"array": data, "kind": kind, "shape": array.shape}
         if isinstance(value, list | tuple):
             return {type(value).__name__: [self.pack(part) for part in value]}
         if value is None or isinstance(value, bool | int | float | str):
