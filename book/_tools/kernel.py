@@ -38,8 +38,9 @@ class Peer:
             if kind in KINDS:
                 data = base64.b64encode(np.ascontiguousarray(array, KINDS[kind]).tobytes()).decode()
                 return {"array": data, "kind": kind, "shape": array.shape}
-        if isinstance(value, list | tuple):
-            return {type(value).__name__: [self.pack(part) for part in value]}
+        for kind in (tuple, list):  # and what is one with names, as NumPy's results are
+            if isinstance(value, kind):
+                return {kind.__name__: [self.pack(part) for part in value]}
         if value is None or isinstance(value, bool | int | float | str):
             return value
         if callable(value):
@@ -61,8 +62,8 @@ class Peer:
             return lambda *args, **named: self.call(value["function"], args, named)
         if "other" in value:
             return type(str(value["other"])[:50], (), {})()
-        kind = "tuple" if "tuple" in value else "list"
-        return {"tuple": tuple, "list": list}[kind](self.unpack(part) for part in value[kind])
+        kind = tuple if "tuple" in value else list
+        return kind(self.unpack(part) for part in value[kind.__name__])
 
     def call(self, number, args, named):
         """Call a function of the other side."""
