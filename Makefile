@@ -89,9 +89,10 @@ assignments: $(VENV)/grading ## make the assignments; make assignments SEED=<sec
 	$(BIN)/python -m book._tools.assignments
 
 grade: $(VENV)/grading ## grade a class: make grade COURSE=<folder> ASSIGNMENT=<name> SUBMISSIONS=<folder>
-	$(BIN)/python -m book._tools.grading "$$ONESTEP_COURSE" "$$ONESTEP_ASSIGNMENT" "$$ONESTEP_SUBMISSIONS"
+	$(BIN)/python -m book._tools.grading "$$ONESTEP_COURSE" "$$ONESTEP_ASSIGNMENT" "$$ONESTEP_SUBMISSIONS" \
+	  $${ONESTEP_GRADEBOOK:+--gradebook "$$ONESTEP_GRADEBOOK"}
 
-pdf: $(VENV)/test book ## the pages as one PDF, _build/html/one-gradient-step.pdf
+pdf: $(VENV)/test book ## the pages as one PDF and as an EPUB, _build/html/one-gradient-step.*
 	$(BIN)/python -m book._tools.paper
 
 serve: book ## serve the site on this machine
