@@ -400,8 +400,8 @@ def _panel_means(law: LabelLaw, s: complex) -> tuple[np.ndarray, np.ndarray]:
     low, high = 1 + s * law.left, 1 + s * law.right
     square, middle = 1 / (low * high), (low + high) / 2
     half = (high - low) / (2 * middle)
-    # atanh(half)/half/middle: as a series, or by logarithms, which cost five times as much and where `half` is
-    # small lose its digits; the segment from low to high never meets the negative axis.
+    # atanh(half)/half/middle: as a series, or by logarithms, which cost much more and lose the digits of a
+    # small `half`; the segment from low to high never meets the negative axis.
     even = half * half
     q = (1 + even * (1 / 3 + even * (1 / 5 + even / 7))) / middle
     long = np.abs(half) > _LONG
