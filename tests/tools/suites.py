@@ -40,6 +40,7 @@ SUITES = {
         "slow": (*PYTEST, "tests", "-m", "slow", *TWO, f"--ignore={LAB}"),
         "chapters": (*NBVAL, READERS, "-n", "2", "--dist", "loadfile"),
         "lab": (*PYTEST, LAB, "-s"),
+        "mutants": (sys.executable, "tests/tools/mutants.py"),
     },
 }
 # One thread per process: two workers already fill the two cores that the time limits assume.
