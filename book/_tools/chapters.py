@@ -66,8 +66,8 @@ def run(path: Path, timeout: int = TIMEOUT) -> tuple[Path, ExecutionResult]:
     notebook = nbformat.read(path, as_version=4)
     # As the book's extension says to the kernels that Sphinx starts: figures for a page without a kernel.
     os.environ["ONESTEP_STATIC"] = "1"
-    # Where the kernel chops what a cell prints depends on the clock; its start would warn, in the middle of the
-    # progress bar, that it speaks over TCP.
+    # Where the kernel chops what a cell prints depends on the clock; its start would warn, in the middle of
+    # the progress bar, that it speaks over TCP.
     more = {"coalesce_streams": True, "extra_arguments": ["--log-level=ERROR"]}
     return path, single_nb_execution(notebook, str(path.parent), timeout, allow_errors=False, **more)
 
