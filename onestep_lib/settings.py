@@ -152,7 +152,7 @@ class Setting:
     noise : float
         Standard deviation of the label noise.
     ridge : float or sequence of float
-        The fit: the penalty lambda >= 0 in (1/n)|y - Fa|^2 + lambda |a|^2; a sequence is a path.
+        The fit: the penalty lambda >= 0 in ``(1/n)|y - Fa|^2 + lambda |a|^2``; a sequence is a path.
     step : float or sequence of float
         The step size eta >= 0 (0: random features); a sequence shares its draws.
     rows : str or array_like, shape (N, d)

@@ -22,7 +22,6 @@ import os
 import re
 import shutil
 import sys
-import zipfile
 from pathlib import Path
 
 import nbformat
@@ -43,8 +42,6 @@ import os
 c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = "one-gradient-step"
 c.CourseDirectory.root = os.path.dirname(os.path.abspath(__file__))
-c.Execute.timeout = 20
-c.Execute.interrupt_on_timeout = True
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\\nraise NotImplementedError()"}
 c.ClearSolutions.text_stub = "YOUR ANSWER HERE"
 '''
@@ -111,29 +108,28 @@ def points(notebook: nbformat.NotebookNode) -> tuple[int, int]:
     )
 
 
-def make(folder: Path, seed: str | None = None, root: Path = ROOT) -> list[str]:
-    """Write everything into `folder`, anew; the names of the assignments."""
+def make(folder: Path, seed: str | None = None, root: Path = ROOT) -> dict[str, nbformat.NotebookNode]:
+    """Write everything into `folder`, anew; the assignments by their names."""
     from nbgrader.apps import NbGraderAPI
 
     shutil.rmtree(folder, ignore_errors=True)
     course = folder / "course"
-    for path in sources(root):
-        notebook = variant(path, seed)
-        write(notebook, course / "source" / path.stem / path.name)
-        write(solved(notebook), folder / "solutions" / path.name)
+    made = {path.stem: variant(path, seed) for path in sources(root)}
+    for name, notebook in made.items():
+        write(notebook, course / "source" / name / f"{name}.ipynb")
+        write(solved(notebook), folder / "solutions" / f"{name}.ipynb")
     lines = [line for path in sources(root) for line in drawn(path, seed)]
     (course / "variant.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (course / "nbgrader_config.py").write_text(SETTINGS, encoding="utf-8")
     api = NbGraderAPI(config=settings(course))
-    names = [path.stem for path in sources(root)]
-    for name in names:
+    for name in made:
         result = api.generate_assignment(name, force=True)
         if not result["success"]:
             raise RuntimeError(f"nbgrader could not make {name}:\n{result.get('log', result)}")
         student = nbformat.read(course / "release" / name / f"{name}.ipynb", as_version=4)
         write(student, folder / "student" / f"{name}.ipynb")
-    pack(folder)
-    return names
+    shutil.make_archive(str(folder / ARCHIVE.removesuffix(".zip")), "zip", folder / "student")
+    return made
 
 
 def settings(course: Path):
@@ -141,25 +137,13 @@ def settings(course: Path):
     from traitlets.config import PyFileConfigLoader
 
     # nbgrader starts `alembic` by its name, which stands beside this Python.
-    beside = str(Path(sys.executable).parent)
-    if beside not in os.environ.get("PATH", "").split(os.pathsep):
-        os.environ["PATH"] = os.pathsep.join((beside, os.environ.get("PATH", "")))
-
+    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     return PyFileConfigLoader("nbgrader_config.py", path=str(course.resolve())).load_config()
 
 
 def write(notebook: nbformat.NotebookNode, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, path)
-
-
-def pack(folder: Path) -> None:
-    """The zip, whose bytes depend on the notebooks alone."""
-    with zipfile.ZipFile(folder / ARCHIVE, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted((folder / "student").glob("*.ipynb")):
-            entry = zipfile.ZipInfo(f"one-gradient-step/{path.stem}/{path.name}", (2026, 1, 1, 0, 0, 0))
-            entry.external_attr = 0o644 << 16
-            archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
 
 
 def publish(folder: Path, root: Path = ROOT) -> None:
@@ -184,10 +168,8 @@ def main(arguments: list[str]) -> int:
     if (folder / "course" / "submitted").exists() or (folder / "course" / "grading").exists():
         print(f"{folder}/course holds submissions: move it away first.", file=sys.stderr)
         return 1
-    for name in make(folder, seed):
-        tests, reader = points(
-            nbformat.read(folder / "course" / "source" / name / f"{name}.ipynb", as_version=4)
-        )
+    for name, notebook in make(folder, seed).items():
+        tests, reader = points(notebook)
         print(f"{name}: {tests} points by tests, {reader} by a reader")
     if found.publish and seed is None:
         publish(folder)

@@ -3,8 +3,7 @@
     python -m book._tools.grading COURSE ASSIGNMENT SUBMISSIONS [--list] [--gradebook EXPORT.csv] [--jobs 2]
 
 COURSE is the folder that `make assignments` made, SUBMISSIONS what a learning platform hands out (Canvas,
-Moodle, nbgrader's `submitted`, or a folder or notebook a student). Each may come from the environment, as
-ONESTEP_COURSE, ONESTEP_ASSIGNMENT, ONESTEP_SUBMISSIONS, ONESTEP_GRADEBOOK. Written into COURSE:
+Moodle, nbgrader's `submitted`, or a folder or notebook a student). Written into COURSE:
 
     grading/ASSIGNMENT/students.csv     which file is whose, before anything is graded (`--list` stops there)
     grading/ASSIGNMENT/grades.csv       a line a student; cells.csv: a line for each graded cell
@@ -19,7 +18,6 @@ better of the two counts. A batch that was killed goes on where it stopped.
 
 import argparse
 import ast
-import contextlib
 import ctypes
 import hashlib
 import json
@@ -65,97 +63,82 @@ class Result:
         return sum(x for x in self.cells.values() if x is not None)
 
 
-def examine(
-    notebook: nbformat.NotebookNode, source: nbformat.NotebookNode, until: float,
-    found: dict[str, Verdict], full: dict[str, Verdict] | None = None,
-) -> str:  # fmt: skip
-    """Run a notebook and check it; with `full`, an answer is replaced by the sheet's own once it has failed.
-
-    The verdicts go into `found`, the outputs into the notebook; returned is why it ended early, if it did.
-    """
-    given = {label: cell for cell in source.cells if (label := name(cell))}
-    answers = {
-        label: MARK.sub("", cell.source)
-        for label, cell in given.items()
-        if cell.metadata.nbgrader.solution and cell.cell_type == "code"
-    }
-    wanted = set().union(*map(defined, answers.values()))
-    space: dict = {}
-    task, tested, failed = [], False, False  # the answers that the next tests are about, and what these found
-    process, cell = sandbox.Kernel(until), None
-    try:
-        for cell in notebook.cells:
-            label = name(cell)
-            if cell.cell_type != "code" or not cell.source.strip():
-                continue
-            test = label in given and label not in answers and given[label].metadata.nbgrader.grade
-            if tested and not test:
-                for answer in task if full and failed else ():
-                    process.ask(**{"do": "run", "with": answers[answer]})
-                task, tested, failed = [], False, False
-            shown = process.ask(**{"do": "run", "with": cell.source})
-            if test:
-                tree = ast.parse(given[label].source)
-                used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & wanted
-                values = process.ask(**{"do": "names", "with": sorted(used)})
-                found[label] = check(
-                    given[label].source, space | {key: process.unpack(value) for key, value in values.items()}
-                )
-                tested, failed = True, failed or not (full and found[label].right(full[label]))
-            else:
-                cell.outputs = [reports.output(part) for part in shown]
-                if label in answers:
-                    task.append(label)
-                elif label in given:
-                    with contextlib.redirect_stdout(None):
-                        exec(plain(given[label].source), space)
-    except Dead as ended:
-        cell.outputs = [reports.output({"text": str(ended)})]
-        return f"{ended}, in {label or 'a cell of the student'}"
-    except Exception as error:  # an answer in words that no kernel of ours speaks
-        return f"the kernel answered what the grader does not understand: {type(error).__name__}"
-    finally:
-        process.close()
-    return ""
-
-
-def solved(release: nbformat.NotebookNode, source: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The sheet with its own answers, as a student would hand it in."""
-    notebook = nbformat.from_dict(release)
-    own = {name(c): c.source for c in source.cells if c.metadata.get("nbgrader", {}).get("solution")}
-    for cell in notebook.cells:
-        cell.source = MARK.sub("", own.get(name(cell), cell.source))
-    return notebook
-
-
-@dataclass
 class Sheet:
     """An assignment of a course: what was set, what was handed out, and what the sheet's own answers get."""
 
-    course: Path
-    assignment: str
-    full: dict[str, Verdict] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self, course: Path, assignment: str):
+        self.course, self.assignment = course, assignment
         self.source, self.release = (
-            nbformat.read(self.course / kind / self.assignment / f"{self.assignment}.ipynb", as_version=4)
+            nbformat.read(course / kind / assignment / f"{assignment}.ipynb", as_version=4)
             for kind in ("source", "release")
         )
-        self.graded = {
-            name(cell): cell for cell in self.source.cells if cell.metadata.get("nbgrader", {}).get("grade")
-        }
-        self.place = self.course / "grading" / self.assignment
-        self.tasks, task = {}, None  # the answer that each test is about
-        for label, cell in ((name(cell), cell) for cell in self.source.cells if name(cell)):
-            task = label if cell.metadata.nbgrader.solution else task
-            self.tasks[label] = task
+        self.place = course / "grading" / assignment
+        self.given = {label: cell for cell in self.source.cells if (label := name(cell))}
+        self.answers, self.graded, self.tests, answer = {}, {}, {}, ""
+        for label, cell in self.given.items():
+            about = cell.metadata.nbgrader
+            if about.solution and cell.cell_type == "code":
+                self.answers[label], answer = MARK.sub("", cell.source), label
+            if about.grade:
+                self.graded[label] = cell
+            if about.grade and not about.solution:
+                self.tests[label] = answer  # that it is about
+        self.full: dict[str, Verdict] = {}
+
+    def file(self, kind: str, student: str, ending: str = "ipynb") -> Path:
+        """Where nbgrader keeps what it has of a student."""
+        return self.course / kind / student / self.assignment / f"{self.assignment}.{ending}"
 
     def prove(self) -> None:
         """Grade the sheet's own answers: they say how many checks a cell has, and must pass all of them."""
-        ended = examine(solved(self.release, self.source), self.source, time.monotonic() + 600, self.full)
+        own = nbformat.from_dict(self.source)
+        for cell in own.cells:
+            cell.source = MARK.sub("", cell.source)
+        ended = self.examine(own, time.monotonic() + 600, self.full)
         wrong = [f"{label}: {verdict.message}" for label, verdict in self.full.items() if verdict.message]
         if ended or wrong:
             raise ValueError(f"the sheet's own answers fail: {ended} {'; '.join(wrong)}")
+
+    def examine(
+        self, notebook: nbformat.NotebookNode, until: float, found: dict[str, Verdict], replace: bool = False
+    ) -> str:
+        """Run a notebook and check it; `replace` an answer by the sheet's own once it has failed.
+
+        The verdicts go into `found`, the outputs into the notebook; returned is why it ended early, if so.
+        """
+        wanted = set().union(*map(defined, self.answers.values()))
+        space: dict = {}
+        process, cell, failed = sandbox.Kernel(until), None, ""
+        try:
+            for cell in notebook.cells:
+                label = name(cell)
+                if cell.cell_type != "code" or not cell.source.strip():
+                    continue
+                if failed and label not in self.tests:
+                    process.ask(**{"do": "run", "with": self.answers[failed]})
+                    failed = ""
+                shown = process.ask(**{"do": "run", "with": cell.source})
+                if label in self.tests:
+                    test = self.given[label].source
+                    used = {node.id for node in ast.walk(ast.parse(test)) if isinstance(node, ast.Name)}
+                    values = process.ask(**{"do": "names", "with": sorted(used & wanted)})
+                    found[label] = check(
+                        test, space | {key: process.unpack(value) for key, value in values.items()}
+                    )
+                    if replace and not found[label].right(self.full[label]):
+                        failed = self.tests[label]
+                    continue
+                cell.outputs = [reports.output(part) for part in shown]
+                if label in self.given and label not in self.answers:
+                    exec(plain(self.given[label].source), space)
+        except Dead as ended:
+            cell.outputs = [reports.output({"text": str(ended)})]
+            return f"{ended}, in {label or 'a cell of the student'}"
+        except Exception as error:  # an answer in words that no kernel of ours speaks
+            return f"the kernel answered what the grader does not understand: {type(error).__name__}"
+        finally:
+            process.close()
+        return ""
 
     def mark(self, result: Result, paths: list[Path], until: float) -> None:
         """Grade one submission, and leave what formgrader and the feedback read."""
@@ -163,34 +146,35 @@ class Sheet:
         try:
             notebook, repaired = repair(content(paths), self.release)
             result.notes += repaired
-            ended = examine(notebook, self.source, until, found)
-            failed = {label for label in found if not found[label].right(self.full[label])}
-            if not ended and len({self.tasks[label] for label in failed}) > 1:
-                ended = examine(nbformat.from_dict(notebook), self.source, until, better, self.full)
+            ended = self.examine(notebook, until, found)
+            failed = {self.tests[label] for label in found if not found[label].right(self.full[label])}
+            if not ended and len(failed) > 1:
+                ended = self.examine(nbformat.from_dict(notebook), until, better, replace=True)
             result.status = MANUAL if ended else GRADED
         except Exception as error:  # whatever a file may hold
             ended = f"not readable: {error}"[:300]
         result.notes += [ended] if ended else []
+        blank = {name(cell): cell.source.strip() for cell in self.release.cells}
         for cell in notebook.cells:
             label = name(cell)
-            if label not in self.graded:
-                continue
-            most = self.graded[label].metadata.nbgrader.points
-            result.versions[label] = hashlib.sha256(cell.source.encode()).hexdigest()
-            if label in self.full:
+            if label in self.tests:
                 result.versions[label] = result.of
-                result.cells[label], result.messages[label] = self.points(label, found, better, most)
+                result.cells[label], result.messages[label] = self.points(label, found, better)
                 cell.outputs = [reports.output({"text": result.messages[label] or "passed"})]
-            else:
-                blank = next(c.source for c in self.release.cells if name(c) == label)
-                result.cells[label] = 0.0 if not ended and cell.source.strip() == blank.strip() else None
-        keep_notebook(self.course, self.assignment, result.student, notebook)
+            elif label in self.graded:
+                result.versions[label] = hashlib.sha256(cell.source.encode()).hexdigest()
+                result.cells[label] = 0.0 if not ended and cell.source.strip() == blank[label] else None
+        for kind in ("submitted", "autograded"):
+            path = self.file(kind, result.student)
+            shutil.rmtree(path.parent, ignore_errors=True)
+            path.parent.mkdir(parents=True)
+            nbformat.write(notebook, path)
 
-    def points(self, label: str, found: dict, better: dict, most: float) -> tuple[float | None, str]:
+    def points(self, label: str, found: dict, better: dict) -> tuple[float | None, str]:
         """Points and message of a test cell, of the two ways to check it the better."""
         if label not in found:
             return None, "not reached: the run ended before"
-        full, own = self.full[label], found[label]
+        most, full, own = self.graded[label].metadata.nbgrader.points, self.full[label], found[label]
         shares = own.share(full), better[label].share(full) if label in better else 0
         message = own.message
         if shares[1] > shares[0]:
@@ -198,14 +182,6 @@ class Sheet:
                 "Passed with our functions in place of earlier answers that fail: their mistake counts once."
             )
         return int(2 * most * max(shares) + 0.5) / 2, message  # halves are what readers give
-
-
-def keep_notebook(course: Path, assignment: str, student: str, notebook: nbformat.NotebookNode) -> None:
-    for kind in ("submitted", "autograded"):
-        path = course / kind / student / assignment / f"{assignment}.ipynb"
-        shutil.rmtree(path.parent, ignore_errors=True)
-        path.parent.mkdir(parents=True)
-        nbformat.write(notebook, path)
 
 
 def keep(path: Path, what: object) -> None:
@@ -292,13 +268,11 @@ def grade(
     readers = enter(sheet, results)
     reports.tables(sheet.place, results, readers, points(sheet.source))
     for result in results:
-        page = sheet.course / "feedback" / result.student / assignment / f"{assignment}.html"
-        autograded = sheet.course / "autograded" / result.student / assignment / f"{assignment}.ipynb"
+        page = sheet.file("feedback", result.student, "html")
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(
-            reports.feedback(result, readers[result.student], sheet.graded, nbformat.read(autograded, 4)),
-            "utf-8",
-        )
+        notebook = nbformat.read(sheet.file("autograded", result.student), as_version=4)
+        text = reports.feedback(result, readers[result.student], sheet.graded, notebook)
+        page.write_text(text, "utf-8")
     return results
 
 
@@ -352,24 +326,18 @@ def enter(sheet: Sheet, results: list[Result]) -> dict[str, dict[str, tuple[floa
     return readers
 
 
-def told(key: str) -> str | None:
-    """What was typed behind `make grade`."""
-    return os.environ.get(f"ONESTEP_{key.upper()}") or None
-
-
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Grade a class.")
-    for key in ("course", "assignment", "submissions"):
-        parser.add_argument(key, nargs="?", default=told(key))
+    parser.add_argument("course", type=Path)
+    parser.add_argument("assignment")
+    parser.add_argument("submissions")
     parser.add_argument("--list", action="store_true", help="only write down which file is whose")
-    parser.add_argument(
-        "--gradebook", default=told("gradebook"), help="the platform's exported CSV, to be filled in"
-    )
+    parser.add_argument("--gradebook", help="the platform's exported CSV, to be filled in")
     parser.add_argument("--column", help="its column for the points, if its name does not tell")
     parser.add_argument("--jobs", type=int, default=2, help="submissions graded side by side")
     parser.add_argument("--seconds", type=float, default=300, help="time a submission may take")
     found = parser.parse_args(arguments)
-    course, submissions = Path(found.course or "."), Path(found.submissions or "")
+    course, submissions = found.course, Path(found.submissions)
     made = sorted(path.name for path in (course / "source").glob("*/"))
     if found.assignment not in made:
         parser.error(

@@ -45,22 +45,22 @@ def collect(folder: Path, assignment: str, others: frozenset[str] = frozenset())
         a_file = path.is_symlink() or not path.is_dir()
         return a_file and path.suffix.lower() == ".ipynb" and path.stem not in others - {assignment}
 
-    claims: dict[str, list[tuple[Path, list[Path]]]] = {}
+    claims: dict[str, list[tuple[str, Path, list[Path]]]] = {}  # one name where case makes no difference
     for path in sorted(folder.iterdir()):
         if left(path) or path.suffix.lower() == ".csv":  # a table of the platform
             continue
         inside = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
         inside = sorted(p for p in inside if wanted(p) and not left(p))
         found = [p for p in inside if p.stem == assignment] or inside
-        claims.setdefault(student_of(path, assignment), []).append((path, found))
-    students, seen = {}, {}
-    for student, entries in claims.items():
-        full = [entry for entry in entries if entry[1]] or entries[:1]
-        double = seen.setdefault(student.casefold(), full[0][0])
-        if len(full) > 1 or double is not full[0][0]:
-            names = ", ".join(sorted({ascii(p.name) for p in [double] + [p for p, _ in full]}))
+        student = student_of(path, assignment)
+        claims.setdefault(student.casefold(), []).append((student, path, found))
+    students = {}
+    for entries in claims.values():
+        (student, _, found), *more = [entry for entry in entries if entry[2]] or entries[:1]
+        if more or {name for name, _, _ in entries} != {student}:
+            names = ", ".join(ascii(path.name) for _, path, _ in entries)
             raise ValueError(f"two submissions claim the student {student!r}: {names}. Keep one.")
-        students[student] = full[0][1]
+        students[student] = found
     return students
 
 
@@ -78,61 +78,53 @@ def content(paths: list[Path]) -> bytes:
 
 
 def repair(text: str | bytes, release: nbformat.NotebookNode) -> tuple[nbformat.NotebookNode, list[str]]:
-    """A submission with every cell of the release, and what had to be done.
+    """The release with a submission's answers and own cells in it, and what was not as it was handed out.
 
-    Outputs and metadata go. Of a given cell that stands there twice the first is kept, of an answer and a
-    test the last. A cell that is missing is put back after the one that precedes it in the release, and
-    cells that students should not touch get their text back.
+    Nothing but texts is taken over. A cell of the student's own stands above the cell of the release that
+    follows it; so does, of an answer that is there twice, the earlier one, which the later one may use.
     """
     raw = json.loads(text)
     if not isinstance(raw, dict) or not isinstance(raw.get("cells"), list):
         raise ValueError("it is no notebook")
-    known = {label: cell for cell in release.cells if (label := name(cell))}
-    given = [
-        old for old in raw["cells"] if isinstance(old, dict) and (old.get("source") or old.get("metadata"))
-    ]
+    given = [cell for cell in raw["cells"] if isinstance(cell, dict)]
+    given = [cell for cell in given if cell.get("source") or label_of(cell)]
     if len(given) > CELLS:
         raise ValueError(f"it has more than {CELLS} cells")
-    cells = [as_known(old, known) for old in given]
-    notes: list[str] = []
+    known = {label: cell for cell in release.cells if (label := name(cell))}
+    answers: dict[str, list[str]] = {label: [] for label in known}
+    above: dict[str, list[nbformat.NotebookNode]] = {label: [] for label in known}
+    own: list[nbformat.NotebookNode] = []
+    for cell in given:
+        source, label = cell.get("source", ""), label_of(cell)
+        source = "".join(map(str, source)) if isinstance(source, list) else str(source)
+        if label in known:
+            answers[label].append(source)
+            above[label] += own
+            own = []
+        else:
+            own.append(new_cell(cell.get("cell_type"), source))
+    cells, notes = [], []
     for label, original in known.items():
-        copies = [cell for cell in cells if name(cell) == label]
-        if not copies:
+        *earlier, last = answers[label] or [original.source]
+        if earlier:
+            notes.append(f"{label} stood there {len(answers[label])} times")
+        if not answers[label]:
             notes.append(f"{label} was missing")
-            order = list(known)
-            earlier = set(order[: order.index(label)])
-            at = max((k + 1 for k, cell in enumerate(cells) if name(cell) in earlier), default=0)
-            cells.insert(at, nbformat.from_dict(original))
-            continue
-        own = original.metadata["nbgrader"]
-        kept = copies[-1 if own["solution"] or own["grade"] else 0]
-        if len(copies) > 1:
-            notes.append(f"{label} stood there {len(copies)} times")
-            for cell in copies:
-                if cell is not kept:
-                    del cell.metadata["nbgrader"]
-                    # An earlier answer may define what the later one uses; an earlier test is of no use.
-                    cell.source = cell.source if own["solution"] else ""
-        if own["locked"] and kept.source.strip() != original.source.strip():
-            notes.append(f"{label} was changed")
-            kept.source = original.source
-    metadata = {
-        key: release.metadata[key] for key in ("kernelspec", "language_info") if key in release.metadata
-    }
-    return nbformat.v4.new_notebook(cells=cells, metadata=metadata), notes
+        if not original.metadata["nbgrader"]["solution"]:
+            if last.strip() != original.source.strip():
+                notes.append(f"{label} was changed")
+            earlier, last = [], original.source
+        cells += above[label] + [new_cell(original.cell_type, source) for source in earlier]
+        cells.append(nbformat.from_dict({**original, "source": last}))
+    return nbformat.v4.new_notebook(cells=cells + own, metadata=release.metadata), notes
 
 
-def as_known(old: dict, known: dict[str, nbformat.NotebookNode]) -> nbformat.NotebookNode:
-    """A submitted cell with its text alone, and with the release's metadata if it is one of the release's."""
-    source = old.get("source", "")
-    source = "".join(map(str, source)) if isinstance(source, list) else str(source)
-    metadata = old.get("metadata")
-    own = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-    label = own.get("grade_id") if isinstance(own, dict) else None
-    original = known.get(label) if isinstance(label, str) else None
-    kind = original.cell_type if original is not None else old.get("cell_type")
-    make = nbformat.v4.new_code_cell if kind == "code" else nbformat.v4.new_markdown_cell
-    cell = make(source)
-    if original is not None:
-        cell.metadata["nbgrader"] = dict(original.metadata["nbgrader"])
-    return cell
+def new_cell(kind: object, source: str) -> nbformat.NotebookNode:
+    return (nbformat.v4.new_code_cell if kind == "code" else nbformat.v4.new_markdown_cell)(source)
+
+
+def label_of(cell: object) -> str:
+    """What a submitted cell, whatever it holds, says that it is called."""
+    for key in ("metadata", "nbgrader", "grade_id"):
+        cell = cell.get(key) if isinstance(cell, dict) else None
+    return cell if isinstance(cell, str) else ""

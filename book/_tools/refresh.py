@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import nbformat
-from nbclient import NotebookClient
 
+from book._tools.chapters import run
 from book._tools.outputs import differences
 
 CHAPTERS = Path(__file__).resolve().parents[1]
@@ -26,20 +26,13 @@ METADATA = {
 
 def refresh(path: Path) -> None:
     """Execute one notebook and rewrite it with checked outputs only."""
-    notebook = nbformat.read(path, as_version=4)
-    stored = [cell.get("outputs", []) for cell in notebook.cells]
-    # Where the kernel chops what a cell prints depends on the clock.
-    NotebookClient(
-        notebook,
-        timeout=600,
-        kernel_name="python3",
-        coalesce_streams=True,
-        record_timing=False,
-        resources={"metadata": {"path": path.parent}},
-    ).execute()
-    strip(notebook, stored)
-    nbformat.validate(notebook)
-    path.write_text(nbformat.writes(notebook) + "\n", "utf-8")
+    stored = [cell.get("outputs", []) for cell in nbformat.read(path, as_version=4).cells]
+    _, result = run(path)
+    if result.err is not None:
+        raise result.err
+    strip(result.nb, stored)
+    nbformat.validate(result.nb)
+    path.write_text(nbformat.writes(result.nb) + "\n", "utf-8")
 
 
 def strip(notebook: nbformat.NotebookNode, stored: list[list[nbformat.NotebookNode]] | None = None) -> None:

@@ -5,8 +5,8 @@ r"""Training of both layers until convergence: the far end of the bridge that st
 minimised from the random-features fit, :math:`W=W_0` with its ridge readout, by L-BFGS (full batch, SciPy).
 The second penalty makes the minimum exist (for relu without it :math:`W\to cW,\ a\to a/c` lowers the first
 for ever) and spans the bridge: for large mu the rows stay and the fit is that of random features. The default
-:math:`\mu=\lambda/N` charges a change of every row by a unit vector as much as |a| = 1. The problem is not
-convex: what is found is a stationary point below the random-features fit.
+:math:`\mu=\lambda/N` charges a change of every row by a unit vector as much as ``|a| = 1``. The problem is
+not convex: what is found is a stationary point below the random-features fit.
 
 Functions
 ---------
@@ -55,7 +55,7 @@ class TrainedNetwork(Network):
     weights, readout, activation
         As in `onestep_lib.experiment.network.Network`.
     train : float
-        (1/n)|y - f|^2 on its batch.
+        ``(1/n)|y - f|^2`` on its batch.
     loss : float
         L, both penalties included.
     evaluations : int
@@ -239,7 +239,7 @@ def trained_losses(
     Returns
     -------
     list of Losses
-        One a decay; ``objective`` is train + ridge |a|^2, without the penalty on the first layer.
+        One a decay; ``objective`` is ``train + ridge |a|^2``, without the penalty on the first layer.
 
     Raises
     ------

@@ -155,7 +155,7 @@ def measured_outliers(F: np.ndarray, kappa: np.ndarray, count: int, level: int) 
     ----------
     F : ndarray, shape (n, N)
     kappa : ndarray, shape (n,)
-        X b/|b| for the same inputs.
+        ``X b/|b|`` for the same inputs.
     count : int
         How many eigenvalues.
     level : int

@@ -62,9 +62,9 @@ class RidgePath:
     ----------
     coefficients : ndarray, shape (N,) + L
     train : ndarray, shape L
-        (1/n)|y - F a|^2, without the penalty.
+        ``(1/n)|y - F a|^2``, without the penalty.
     objective : ndarray, shape L
-        train + ridge |a|^2.
+        ``train + ridge |a|^2``.
     gcv : ndarray, shape L
         Generalised cross-validation, train/(1 - tr S/n)^2 with the smoother
         S = F (F^T F + ridge n I)^{-1} F^T: an estimate of the test loss (Golub, Heath and Wahba 1979;

@@ -109,7 +109,7 @@ def tabulate(function: Callable[..., ArrayLike], *sliders: Slider) -> np.ndarray
 
     Returns
     -------
-    ndarray of shape (len(slider_1), ..., *shape of one result)
+    ndarray of shape (len(slider_1), ...) + the shape of one result
 
     Examples
     --------

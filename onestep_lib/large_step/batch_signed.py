@@ -179,6 +179,8 @@ _ISOLATED = 100.0
 _MOMENTS = 1e-4
 # Newton's method ends at the rounding of n/d (1 - E q), unless that would be seen.
 _ROOT, _SEEN_ROOT = 1e-12, 1e-8
+# Where four terms of a series have as many digits as a difference of logarithms.
+_LONG = 0.02
 # The rows of the bins' masses that are weights, and how far below 0 rounding may leave them.
 _WEIGHTS, _NEGATIVE = [0, 1, 3], 1e-6
 
@@ -248,7 +250,7 @@ def signed_covariance(
     Parameters
     ----------
     target, noise, alpha
-        As in `signed_spectrum`, which takes a second, and is kept for this process.
+        As in `signed_spectrum`, which takes up to a second, and is kept for this process.
     tilts, strengths : array_like, shape (G,)
         t_g and :math:`e_g\ge0`, one a group.
 
@@ -395,12 +397,15 @@ def _newton(law: LabelLaw, alpha: float, x: complex, start: complex) -> complex:
 def _panel_means(law: LabelLaw, s: complex) -> tuple[np.ndarray, np.ndarray]:
     """Averages of q = 1/(1 + y s) and q^2 over each panel."""
     low, high = 1 + s * law.left, 1 + s * law.right
-    square = 1 / (low * high)
-    middle, half = (low + high) / 2, (high - low) / (low + high)
-    short = np.abs(half) < 1e-3
-    # atanh(half)/half/middle; the segment from low to high never meets the negative axis.
-    q = (1 + half**2 / 3) / middle
-    q[~short] = (np.log(high[~short]) - np.log(low[~short])) / (high[~short] - low[~short])
+    square, middle = 1 / (low * high), (low + high) / 2
+    half = (high - low) / (2 * middle)
+    # atanh(half)/half/middle: as a series, or by logarithms, which cost much more and lose the digits of a
+    # small `half`; the segment from low to high never meets the negative axis.
+    even = half * half
+    q = (1 + even * (1 / 3 + even * (1 / 5 + even / 7))) / middle
+    long = np.abs(half) > _LONG
+    low, high = low[long], high[long]
+    q[long] = (np.log(high) - np.log(low)) / (high - low)
     return q, square
 
 

@@ -1,7 +1,7 @@
 r"""Spikes in the features: what a step of size eta = n^alpha, alpha < 1/2, adds to random features.
 
-With b the gradient's direction (:mod:`onestep_lib.small_step.gradient`), kappa = X b/|b|, and powers taken
-entrywise,
+With b the gradient's direction (:mod:`onestep_lib.small_step.gradient`), kappa = ``X b/|b|``, and powers
+taken entrywise,
 
 .. math:: F=F_l+o(\sqrt n),\qquad F_l=F_0+\sum_{k=1}^l(c_1\eta)^kc_k\,(Xb)^{\circ k}(a^{\circ k})^\top
           \quad\text{for }\tfrac{l-1}{2l}<\alpha<\tfrac l{2l+2}
@@ -212,7 +212,7 @@ def spike_matrix(
 ) -> np.ndarray:
     r"""Return the matrix P of the rank-one parts at every step size.
 
-    With r = :math:`c_1` eta |b|, the coordinates :math:`\chi_{kq}` of `power_basis` and L from
+    With r = :math:`c_1\eta|b|`, the coordinates :math:`\chi_{kq}` of `power_basis` and L from
     `readout_factor`,
 
     .. math:: P_{q\cdot}=\sum_k\chi_{kq}\,c_kr^kN^{(1-k)/2}L_{k\cdot}\,,

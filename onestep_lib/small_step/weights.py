@@ -206,7 +206,7 @@ def _threshold(slope: float, pull: float, c: float) -> float:
 def weight_spectrum(setting: Setting) -> WeightSpectrum:
     r"""Return edge, threshold, outlier and overlaps of the weights after the step, in the limit.
 
-    The formulas are those of :mod:`onestep_lib.small_step.weights` for eta = O(1), with |a| = 1, or
+    The formulas are those of :mod:`onestep_lib.small_step.weights` for eta = O(1), with ``|a| = 1``, or
     :math:`|a|^2=\mathbb Ez^2` for a vocabulary.
 
     Returns

@@ -212,7 +212,7 @@ def sweep_fixed_point(features: GroupTable, ratios: Ratios, start: Start | None 
 def anderson(
     sweep: Callable[[np.ndarray], np.ndarray], x: np.ndarray, weights: np.ndarray, tolerance: float
 ) -> np.ndarray:
-    """Return x with |F(x) - x| <= tolerance, where F contracts, by Anderson's acceleration.
+    """Return x with ``|F(x) - x| <= tolerance``, where F contracts, by Anderson's acceleration.
 
     Every step is the combination of the last sweeps whose residual, in the weighted norm, is least
     (Anderson 1965; Walker and Ni, SIAM J. Numer. Anal. 49, 1715, 2011).

@@ -19,6 +19,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from test_predict import CONFIG
 
 from book._tools import notebooks as tool
+from book._tools import refresh
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(os.environ.get("ONESTEP_SITE", ROOT / "_build" / "html"))
@@ -271,7 +272,7 @@ def small(tmp_path_factory) -> Path:
         new_code_cell("print(x + 1)"),
         new_markdown_cell("````{solution-end}\n````"),
     ]
-    chapter = new_notebook(cells=cells, metadata=notebooks.METADATA)
+    chapter = new_notebook(cells=cells, metadata=refresh.METADATA)
     nbformat.write(chapter, root / "book" / "01-a.ipynb")
     code = "import sys; from pathlib import Path; from book._tools import build; "
     code += "sys.exit(build.main(Path(sys.argv[1])))"
@@ -350,6 +351,7 @@ def test_no_site_is_needed_and_a_notebook_that_was_written_in_stays(small, tmp_p
     assert [path.name for path in tool.make(tmp_path, root)] == ["01-a-solutions.ipynb", "01-a.ipynb"]
 
 
+@pytest.mark.slow
 def test_the_branch_is_pushed_and_binder_can_build_its_clone(tmp_path):
     """The steps of the workflow in a shell, with a bare repository in place of the public one."""
     tool.branch(tmp_path / "made")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from book._tools import refresh
@@ -103,10 +104,10 @@ def test_a_refreshed_notebook_keeps_what_agrees_with_its_stored_output(tmp_path,
     nbformat.write(new_notebook(cells=[new_markdown_cell("t"), cell], metadata=refresh.METADATA), path)
 
     def answer(text: str) -> str:
-        def execute(client: refresh.NotebookClient) -> None:
+        def execute(client: NotebookClient) -> None:
             client.nb.cells[1].outputs = [stream(text)]
 
-        monkeypatch.setattr(refresh.NotebookClient, "execute", execute)
+        monkeypatch.setattr(NotebookClient, "execute", execute)
         refresh.refresh(path)
         return nbformat.read(path, as_version=4).cells[1].outputs[0].text
 

@@ -9,6 +9,9 @@ import axe_playwright_python
 import pytest
 import yaml
 from browser import chromium
+from docutils import nodes
+from docutils.core import publish_doctree
+from myst_parser.parsers.docutils_ import Parser
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
@@ -232,27 +235,32 @@ def test_axe_finds_nothing_and_nothing_spills_on_a_phone(show):
 GOOD = ["- [ ] a", "", "  why", "- [x] b", "", "  why"]
 
 
+def choices(lines: list[str]) -> list[nodes.Node]:
+    settings = {"myst_enable_extensions": ["tasklist"]}
+    body = publish_doctree("\n".join(lines), parser=Parser(), settings_overrides=settings)
+    return predict.choices(body.children)
+
+
 @pytest.mark.parametrize(
-    ("lines", "words"),
+    "lines",
     [
-        (GOOD[:3], "1 answers: give 2 to 4"),
-        ([], "0 answers"),
-        (GOOD * 3, "6 answers"),
-        (GOOD[:3] * 2, "exactly one"),
-        (GOOD[3:] * 2, "exactly one"),
-        ([*GOOD, "- [ ] c"], "answer 'c' has no reason"),
-        ([*GOOD, "- [y] c", "", "  why"], "write '\\[ \\]' or"),
+        GOOD[:3],
+        ["No answers."],
+        GOOD * 3,
+        GOOD[:3] * 2,
+        GOOD[3:] * 2,
+        [*GOOD, "- [ ] c"],
+        [*GOOD, "- [y] c", "", "  why"],
+        [*GOOD, "", "More."],
     ],
 )
-def test_a_malformed_question_says_what_is_wrong(lines, words):
-    with pytest.raises(ValueError, match=words):
-        predict.split_answers(lines)
+def test_a_malformed_question_says_what_is_wrong(lines):
+    with pytest.raises(ValueError, match="2 to 4 answers"):
+        choices(lines)
 
 
 def test_answers_are_split_from_the_question_and_their_reasons():
-    question, (first, second) = predict.split_answers(
-        ["More.", "", *GOOD[:3], "", "  and", "  so", *GOOD[3:]]
-    )
-    assert question == ["More.", ""]
-    assert (first.right, first.text, first.reason) == (False, "a", ["", "why", "", "and", "so"])
-    assert (second.right, second.text, second.line) == (True, "b", 9)
+    question, first, second, reasons = choices(["More.", "", *GOOD[:3], "", "  and", "  so", *GOOD[3:]])
+    assert [node.astext() for node in (question, first, second)] == ["More.", "a", "b"]
+    assert [reason["right"] for reason in reasons] == [False, True]
+    assert [node.astext() for node in reasons[0]] == ["Wrong: a", "why", "and\nso"]

@@ -2,18 +2,15 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
 from chapter_parts import parts
 
+from book._tools import quiz
+
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
-sys.path.append(str(BOOK / "_ext"))
-
-from onestep_book import predict  # noqa: E402
-
 CHAPTERS = sorted(BOOK.glob("[0-9][0-9]-*.ipynb"))
 PAGE = (BOOK / "misconceptions.md").read_text("utf-8")
 ENTRIES = re.findall(r"^\((mis-[a-z-]+)\)=\n### (.+)\n\n((?:.+\n)+)", PAGE, re.MULTILINE)
@@ -48,5 +45,5 @@ def test_a_chapter_closes_with_checks_whose_wrong_answers_have_a_reason(path):
     for check in found:
         if "answer" in check.options:
             continue
-        for answer in predict.split_answers(check.body)[1]:
-            assert answer.right or NAMED.search("\n".join(answer.reason)), answer.text
+        for right, answer in quiz.ANSWER.findall("\n".join(check.body)):
+            assert right == "x" or NAMED.search(answer), answer

@@ -7,11 +7,8 @@ again by itself. Docstrings and comments do not enter: their edits rerun nothing
 
 import ast
 import hashlib
-import json
 import shutil
-import sqlite3
 import sys
-from contextlib import closing
 from importlib.metadata import requires, version
 from pathlib import Path
 
@@ -33,11 +30,11 @@ def use_cache_of_this_library(app: Sphinx, config: Config) -> None:
 
 
 def cache_of_this_library(root: Path, build: Path) -> Path:
-    """The folder of outputs made with exactly this library; older ones and torn ones are dropped."""
+    """The folder of outputs made with exactly this library; older ones are dropped."""
     caches = build / ".chapters"
     current = caches / library_hash(root / PACKAGE)
     for folder in caches.glob("*"):
-        if folder != current or not is_sound(folder):
+        if folder != current:
             shutil.rmtree(folder)
     return current
 
@@ -57,22 +54,11 @@ def versions() -> list[str]:
     return sorted(f"{need.name}=={version(need.name)}" for need in named if need.marker is None)
 
 
+class WithoutDocstrings(ast.NodeTransformer):
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        return None if isinstance(node.value, ast.Constant) else node
+
+
 def code_alone(path: Path) -> str:
     """What a module computes: its syntax tree without docstrings, comments and line numbers."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    for node in ast.walk(tree):
-        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        if documented and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
-    return ast.dump(tree)
-
-
-def is_sound(folder: Path) -> bool:
-    """False for a cache with a torn file, as a build that is stopped while it writes can leave behind."""
-    try:
-        with closing(sqlite3.connect(folder / "global.db")) as database:
-            for (key,) in database.execute("SELECT hashkey FROM nbcache").fetchall():
-                json.loads((folder / "executed" / key / "base.ipynb").read_text(encoding="utf-8"))
-    except (OSError, ValueError, sqlite3.Error):
-        return False
-    return True
+    return ast.dump(WithoutDocstrings().visit(ast.parse(path.read_text(encoding="utf-8"), str(path))))

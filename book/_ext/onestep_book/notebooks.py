@@ -27,10 +27,6 @@ from .repository import is_placeholder
 
 FOLDER = "notebooks"  # of what is built
 CHAPTER = re.compile(r"book/([\w-]+)")
-METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
-}
 FOLDED = {"hide-input", "hide-cell"}
 KEPT = {"hide-input", "nbval-check-output"}
 OUTPUT_FOLDED = {"hide-output", "hide-cell"}
@@ -42,9 +38,6 @@ if "google.colab" in sys.modules:
     """
 UNKNOWN = (
     'print("This copy of the book has no address yet: make address URL=https://github.com/<owner>/<name>")'
-)
-POINT = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="  # a PNG
 )
 
 
@@ -75,7 +68,7 @@ def stand_in_for_figures(app: Sphinx, docname: str, source: list[str]) -> None:
     notebook = nbformat.reads(source[0], as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code" and "figure" in cell.metadata.get("mystnb", {}):
-            cell.outputs = [new_output("display_data", {"image/png": POINT})]
+            cell.outputs = [new_output("display_data", {"image/svg+xml": "<svg/>"})]
     source[0] = json.dumps(notebook)
 
 
@@ -121,65 +114,47 @@ class Chapter:
         cells = self.cells(told)
         if any(cell.cell_type == "code" for cell in cells):
             cells.insert(1, code_cell(self.install))
-        return notebook(cells)
+        return self.notebook(cells)
 
     def solutions(self) -> nbformat.NotebookNode:
         """The solutions, below the chapter's code, on which they build."""
         cells = [new_markdown_cell(f"{self.title}: solutions\n\nThe folded cells run the chapter's code.")]
         cells.append(code_cell(self.install))
-        for piece in self.told:
-            if isinstance(piece, int):
-                cells.append(
-                    code_cell(self.source.cells[piece], {"source_hidden": True, "outputs_hidden": True})
-                )
-                cells[-1].outputs, cells[-1].execution_count = [], None
-        return notebook([*cells, *self.cells(self.solved)])
+        told = [self.source.cells[piece] for piece in self.told if isinstance(piece, int)]
+        cells += [code_cell(cell, whole=True) for cell in told]
+        return self.notebook([*cells, *self.cells(self.solved)])
 
     def cells(self, pieces: list[str | int]) -> list[nbformat.NotebookNode]:
         """Cells from pieces."""
         cells: list[nbformat.NotebookNode] = []
-        text: list[str] = []
-
-        def close() -> None:
-            if text:
-                cells.append(new_markdown_cell("\n\n".join(text)))
-                text.clear()
-
         for piece in pieces:
             if isinstance(piece, int):
-                close()
                 cells.append(code_cell(self.source.cells[piece]))
+            elif re.match(r"#+ ", piece) or not cells or cells[-1].cell_type == "code":
+                cells.append(new_markdown_cell(piece))
             else:
-                if re.match(r"#+ ", piece):
-                    close()
-                text.append(piece)
-        close()
+                cells[-1].source += f"\n\n{piece}"
         return cells
 
+    def notebook(self, cells: list[nbformat.NotebookNode]) -> nbformat.NotebookNode:
+        for number, cell in enumerate(cells, start=1):
+            cell.id = f"cell-{number:03d}"
+        metadata = {key: said for key, said in self.source.metadata.items() if key != "onestep"}
+        made = new_notebook(cells=cells, metadata=metadata)
+        nbformat.validate(made)
+        return made
 
-def code_cell(cell: nbformat.NotebookNode, folded: dict[str, bool] | None = None) -> nbformat.NotebookNode:
-    """A cell of the source, folded where the page hides it; Colab reads cellView."""
+
+def code_cell(cell: nbformat.NotebookNode, whole: bool = False) -> nbformat.NotebookNode:
+    """A cell of the source, folded where the page hides it, or as a `whole`; Colab reads cellView."""
     tags = set(cell.metadata.get("tags", []))
-    jupyter = dict(folded or {})
-    if tags & FOLDED:
-        jupyter["source_hidden"] = True
-    if tags & OUTPUT_FOLDED:
-        jupyter["outputs_hidden"] = True
-    metadata = {"jupyter": jupyter} if jupyter else {}
-    if jupyter.get("source_hidden"):
-        metadata["cellView"] = "form"
-    if kept := sorted(tags & KEPT):
-        metadata["tags"] = kept
-    made = new_code_cell(cell.source, metadata=metadata)
-    made.outputs, made.execution_count = cell.outputs, cell.execution_count
-    return made
-
-
-def notebook(cells: list[nbformat.NotebookNode]) -> nbformat.NotebookNode:
-    for number, cell in enumerate(cells, start=1):
-        cell.id = f"cell-{number:03d}"
-    made = new_notebook(cells=cells, metadata=METADATA)
-    nbformat.validate(made)
+    hiding = {"source_hidden": FOLDED, "outputs_hidden": OUTPUT_FOLDED}
+    jupyter = {part: True for part, by in hiding.items() if whole or tags & by}
+    form = "form" if "source_hidden" in jupyter else ""
+    metadata = {"jupyter": jupyter, "cellView": form, "tags": sorted(tags & KEPT)}
+    made = new_code_cell(cell.source, metadata={key: said for key, said in metadata.items() if said})
+    if not whole:
+        made.outputs, made.execution_count = cell.outputs, cell.execution_count
     return made
 
 
@@ -191,6 +166,11 @@ class Markdown:
         self.numbers = app.env.toc_fignumbers.get(docname, {})
         self.sections = app.env.toc_secnumbers.get(docname, {})
         self.depth, self.in_solution = 0, False
+
+    def number(self, kind: str, node: nodes.Element) -> str:
+        """What the page calls a figure, an equation or an exercise."""
+        numbers = self.numbers.get(kind, {})
+        return next((dotted(numbers[name]) for name in node["ids"] if name in numbers), "")
 
     # Blocks: each yields pieces, Markdown or the number of a code cell.
 
@@ -221,10 +201,8 @@ class Markdown:
             return
         self.depth += 1
         title = self.inline_all(node[0])
-        number = self.sections.get("" if self.depth == 1 else f"#{node['ids'][0]}")
-        if number:
-            title = f"{'.'.join(map(str, number))}. {title}"
-        yield f"{'#' * self.depth} {title}"
+        number = dotted(self.sections.get("" if self.depth == 1 else f"#{node['ids'][0]}"))
+        yield f"{'#' * self.depth} {f'{number}. ' if number else ''}{title}"
         for child in node.children[1:]:
             yield from self.pieces(child)
         self.depth -= 1
@@ -235,9 +213,9 @@ class Markdown:
         yield from filter(None, [text if answer == text else folded("The answer", answer.strip())])
 
     def block_math_block(self, node: nodes.math_block) -> Iterator[str]:
-        number = self.numbers.get("displaymath", {}).get(node["ids"][0]) if node["ids"] else None
+        number = self.number("displaymath", node)
         # Words, and no \\tag: JupyterLab would give the equation a second number.
-        tag = f"\n\\qquad\\text{{({'.'.join(map(str, number))})}}" if number else ""
+        tag = f"\n\\qquad\\text{{({number})}}" if number else ""
         yield f"$$\n{node.astext().strip()}{tag}\n$$"
 
     def block_container(self, node: nodes.container) -> Iterator[str | int]:
@@ -249,11 +227,10 @@ class Markdown:
             yield from self.caption(figure)
 
     def caption(self, figure: nodes.figure) -> Iterator[str]:
-        number = next((self.numbers.get("figure", {}).get(x) for x in figure["ids"]), None)
+        number = self.number("figure", figure)
         words = " ".join(self.inline_all(caption) for caption in figure.findall(nodes.caption))
         if words:
-            label = f"**Fig. {'.'.join(map(str, number))}** " if number else ""
-            yield label + words
+            yield f"**Fig. {number}** {words}" if number else words
 
     block_figure = caption
 
@@ -291,9 +268,7 @@ class Markdown:
     block_dropdown_main = block_admonition
 
     def block_exercise_enumerable_node(self, node: nodes.Element) -> Iterator[str | int]:
-        number = next((self.numbers.get("exercise", {}).get(x) for x in node["ids"]), None)
-        label = f"Exercise {'.'.join(map(str, number))}" if number else "Exercise"
-        yield f"{'#' * 3} {label}{self.inline_all(node[0])}"
+        yield f"### Exercise {self.number('exercise', node)}".rstrip() + self.inline_all(node[0])
         yield from self.inner(node)
 
     block_exercise_node = block_exercise_enumerable_node
@@ -349,6 +324,10 @@ class Markdown:
 
 # Parts of the page that say nothing of their own.
 SILENT = {"dropdown_title", "toctree", "index", "tabular_col_spec", "bibliography"}
+
+
+def dotted(number: tuple[int, ...] | None) -> str:
+    return ".".join(map(str, number or ()))
 
 
 def item(mark: str, text: str, rest: str = "") -> str:

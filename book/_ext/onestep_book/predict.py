@@ -18,20 +18,17 @@ On the page this is a fieldset of radio buttons, and a closed `details` with all
 reasons out of it and shows the one of the answer that was chosen; it needs no kernel and asks no server.
 """
 
-import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 STATIC = Path(__file__).parent / "static"
-ANSWER = re.compile(r"[-*] \[(.)\] +(\S.*)")
-FEWEST, MOST = 2, 4
+FEWEST, MOST = 2, 4  # answers
+FORM = f"give {FEWEST} to {MOST} answers '- [ ] ...', one of them '- [x] ...', each with its reason below it"
 
 
 def connect(app: Sphinx) -> None:
@@ -77,42 +74,6 @@ class Reason(nodes.General, nodes.Element):
     """One answer again, whether it is right, and why."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """An answer's lines: what is chosen, and the reason; `line` counts within the directive's body."""
-
-    right: bool
-    text: str
-    reason: list[str]
-    line: int
-
-
-def split_answers(lines: list[str]) -> tuple[list[str], list[Answer]]:
-    """The rest of the question, and the answers; ValueError says what is wrong with them."""
-    marks = [k for k, line in enumerate(lines) if ANSWER.fullmatch(line)]
-    ends = [*marks[1:], len(lines)]
-    answers = [one_answer(lines[start:end], start) for start, end in zip(marks, ends, strict=False)]
-    if not FEWEST <= len(answers) <= MOST:
-        raise ValueError(
-            f"{len(answers)} answers: give {FEWEST} to {MOST}, each on a line '- [ ] ...' or '- [x] ...'"
-        )
-    if sum(answer.right for answer in answers) != 1:
-        raise ValueError("mark exactly one answer as right, with '- [x]'")
-    return lines[: marks[0]], answers
-
-
-def one_answer(lines: list[str], line: int) -> Answer:
-    mark, first = ANSWER.fullmatch(lines[0]).groups()
-    if mark not in " xX":
-        raise ValueError(f"'[{mark}]': write '[ ]' or '[x]'")
-    end = next((k for k, text in enumerate(lines) if not text.strip()), len(lines))
-    reason = [text[2:] if text.startswith("  ") else text.lstrip() for text in lines[end:]]
-    text = " ".join([first, *(text.strip() for text in lines[1:end])])
-    if not any(text.strip() for text in reason):
-        raise ValueError(f"answer '{text}' has no reason: a blank line, then the reason, indented by two")
-    return Answer(mark != " ", text, reason, line + end)
-
-
 class Predict(SphinxDirective):
     required_arguments = 1
     final_argument_whitespace = True
@@ -125,59 +86,54 @@ class Predict(SphinxDirective):
     heading = "Predict"
 
     def run(self) -> list[nodes.Node]:
-        question = Question(
-            "", number=self.options.get("answer"), tolerance=self.options.get("tolerance", 0.0)
-        )
+        self.assert_has_content()
+        number = self.options.get("answer")
+        question = Question("", number=number, tolerance=self.options.get("tolerance", 0.0))
         self.set_source_info(question)
         self.add_name(question)
         if not question["ids"]:
             question["ids"].append(f"question-{self.env.new_serialno('question')}")
-        heading = nodes.strong("", self.heading)
-        question += Legend("", "", heading, nodes.Text(" "), *self.inline(self.arguments[0]))
+        asked, messages = self.state.inline_text(self.arguments[0], self.lineno)
+        question += Legend("", "", nodes.strong("", self.heading), nodes.Text(" "), *asked, *messages)
+        body = nodes.container()
+        self.state.nested_parse(self.content, self.content_offset, body)
+        if number is not None:
+            question += Reasons("", reason("Answer", [nodes.Text(f"{number:g}")], body.children))
+            return [question]
         try:
-            parts = self.choices() if question["number"] is None else self.reason_of_a_number()
+            question += choices(body.children)
         except ValueError as error:
             raise self.error(f"{self.name}: {error}") from error
-        question += parts
         return [question]
 
-    def choices(self) -> list[nodes.Node]:
-        more, answers = split_answers(list(self.content))
-        parts: list[nodes.Node] = self.blocks(more, 0)
-        for answer in answers:
-            parts.append(Choice("", "", *self.inline(answer.text)))
-        reasons = Reasons()
-        for answer in answers:
-            again = Reason("", *self.blocks(answer.reason, answer.line), right=answer.right)
-            again.insert(0, verdict("Right" if answer.right else "Wrong", self.inline(answer.text)))
-            reasons += again
-        return [*parts, reasons]
 
-    def reason_of_a_number(self) -> list[nodes.Node]:
-        if not any(line.strip() for line in self.content):
-            raise ValueError("give the reason as the body")
-        reason = Reason("", *self.blocks(list(self.content), 0), right=True)
-        reason.insert(0, verdict("Answer", [nodes.Text(f"{self.options['answer']:g}")]))
-        return [Reasons("", reason)]
+def choices(body: list[nodes.Node]) -> list[nodes.Node]:
+    """What a question with choices shows, from a body that ends in a list of tasks, the right one checked."""
+    *more, answers = body
+    items = answers.children if isinstance(answers, nodes.bullet_list) else []
+    whole = [item for item in items if "task-list-item" in item["classes"] and len(item) > 1]
+    right = ["checked=" in item[0].astext() for item in whole]
+    if not FEWEST <= len(whole) == len(items) <= MOST or right.count(True) != 1:
+        raise ValueError(FORM)
+    parts, reasons = [], Reasons()
+    for ((_, space, *answer), *why), is_right in zip(whole, right, strict=True):
+        answer.insert(0, nodes.Text(space.lstrip()))  # behind the box
+        parts.append(Choice("", "", *answer))
+        again = [node.deepcopy() for node in answer]
+        reasons += reason("Right" if is_right else "Wrong", again, why)
+    return [*more, *parts, reasons]
 
-    def inline(self, text: str) -> list[nodes.Node]:
-        found, messages = self.state.inline_text(text, self.lineno)
-        return [*found, *messages]
 
-    def blocks(self, lines: list[str], line: int) -> list[nodes.Node]:
-        holder = nodes.container()
-        self.state.nested_parse(StringList(lines, self.env.docname), self.content_offset + line, holder)
-        return list(holder.children)
+def reason(word: str, answer: list[nodes.Node], why: list[nodes.Node]) -> Reason:
+    """Whether an answer is right, the answer once more, and why."""
+    head = nodes.strong("", f"{word}:", classes=["os-verdict"])
+    again = nodes.inline("", "", *answer, classes=["os-again"])
+    line = nodes.paragraph("", "", head, nodes.Text(" "), again)
+    return Reason("", line, *why, right=word != "Wrong")
 
 
 class SelfCheck(Predict):
     heading = "Check yourself"
-
-
-def verdict(word: str, answer: list[nodes.Node]) -> nodes.paragraph:
-    """The line above a reason: right or wrong, and the answer once more."""
-    word = nodes.strong("", f"{word}:", classes=["os-verdict"])
-    return nodes.paragraph("", "", word, nodes.Text(" "), nodes.inline("", "", *answer, classes=["os-again"]))
 
 
 def visit_question(writer: Any, node: Question) -> None:

@@ -2,9 +2,7 @@
 
     .. room:: onestep_lib.no_step
 
-shows the public names of every module of a folder, as autodoc does. Docstrings are written for people: in
-them |y - F a|^2 is a norm and sigma_* a name, where reStructuredText would read a substitution, an emphasis
-or a link. Outside maths and literals those signs are escaped.
+shows the public names of every module of a folder, as autodoc does.
 """
 
 import importlib
@@ -21,19 +19,13 @@ from sphinx.util.docutils import SphinxDirective
 
 LIBRARY = "onestep_lib"
 SOURCE = "_sources"  # of the site
-# Left as they are: literals, roles, strong and emphasised words, the mark of a list item.
-MARKUP = re.compile(
-    r"(``.+?``|:[\w:+-]+:`[^`]*`|`[^`]*`_?|\*\*.+?\*\*|(?<![\w*{])\*\w[^*]*?\*(?![\w*])|^\s*\* )"
-)
-SPECIAL = re.compile(r"(?<!\\)(\||\*|(?<=\w)_(?![\w]))")
-UNTOUCHED = re.compile(r"^(\s*)(\.\. (?:math|code-block)::|.*::$)")
 
 
 def connect(app: Sphinx) -> None:
     app.add_directive("room", Room)
     app.setup_extension("sphinx.ext.autodoc")
     # Before napoleon turns the sections into directives.
-    app.connect("autodoc-process-docstring", escape_docstring, priority=400)
+    app.connect("autodoc-process-docstring", fit_to_page, priority=400)
     app.connect("config-inited", lambda app, config: setattr(config, "linkcode_resolve", source_link))
     app.setup_extension("sphinx.ext.linkcode")
     app.connect("build-finished", copy_source)
@@ -59,35 +51,15 @@ class Room(SphinxDirective):
 
 def modules(folder: str) -> list[str]:
     """The public modules that stand directly in a folder of the library."""
-    inside = pkgutil.iter_modules(importlib.import_module(folder).__path__, f"{folder}.")
-    names = [info.name for info in inside if not info.ispkg]
-    return [name for name in names if not name.rpartition(".")[2].startswith("_")]
+    inside = pkgutil.iter_modules(importlib.import_module(folder).__path__)
+    return [f"{folder}.{info.name}" for info in inside if not (info.ispkg or info.name.startswith("_"))]
 
 
-def escape_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+def fit_to_page(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     if what == "module" and "Functions" in lines:
         del lines[lines.index("Functions") :]  # a list of what follows on the page
     # A link says the last part of a dotted name.
-    lines[:] = [re.sub(r"(?<![:`])`(?=onestep_lib\.)", "`~", line) for line in escape(lines)]
-
-
-def escape(lines: list[str]) -> list[str]:
-    """Escape what reStructuredText would misread, outside markup and indented maths."""
-    found, block = [], None
-    for line in lines:
-        indent = len(line) - len(line.lstrip())
-        if block is not None and line.strip() and indent <= block:
-            block = None
-        if block is None and line.strip():
-            start = UNTOUCHED.match(line)
-            if start:
-                block = len(start[1])
-            elif not line.lstrip().startswith(">>>"):
-                pieces = MARKUP.split(line)
-                pieces[::2] = [SPECIAL.sub(r"\\\1", piece) for piece in pieces[::2]]
-                line = "".join(pieces)
-        found.append(line)
-    return found
+    lines[:] = [re.sub(r"(?<![:`])`(?=onestep_lib\.)", "`~", line) for line in lines]
 
 
 def source_link(domain: str, info: dict[str, str]) -> str:
