@@ -169,7 +169,7 @@ def expected_lengths(gradient: Gradient, gaussian: bool) -> RowLengths:
     Parameters
     ----------
     gradient : Gradient
-        Its activation, labels (also with a mean) and d/n_0, see `gradient_of`.
+        Its activation, labels (also with a mean) and d/n_0: `onestep_lib.small_step.gradient.gradient_of`.
     gaussian : bool
         Whether the initial rows are Gaussian; else they lie on a sphere.
 
