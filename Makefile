@@ -1,6 +1,6 @@
 # One Gradient Step. `make help` lists the targets. Needs Python 3.11 or newer (with venv) and make.
 .DEFAULT_GOAL := help
-.PHONY: help book lab test check mutants bench deviations lint format refresh pdf assignments grade serve address lock clean
+.PHONY: help book lab test check bench deviations lint format refresh pdf assignments grade serve address lock clean
 
 # The first interpreter that is new enough, the tested version first; override with `make PYTHON=...`.
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell \
@@ -62,12 +62,9 @@ test: $(VENV)/test ## the checks that decide: library, chapters, site, style
 	$(BIN)/python -m book._tools.build
 	$(BIN)/python tests/tools/suites.py test
 
-check: $(VENV)/test ## the long checks: slow tests, every chapter in a real JupyterLab
+check: $(VENV)/test ## the long checks: slow tests, every chapter in a real JupyterLab, results made wrong by 1 %
 	$(BIN)/python -m book._tools.build
 	$(BIN)/python tests/tools/suites.py check
-
-mutants: $(VENV)/test ## make each result's functions wrong by one per cent and ask its tests
-	$(BIN)/python tests/tools/mutants.py
 
 bench: $(VENV)/test ## measure speed and memory, as a table in tests/BENCHMARKS.md
 	$(BIN)/python tests/tools/bench.py

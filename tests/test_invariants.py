@@ -14,7 +14,7 @@ from onestep_lib.settings import LOSSES
 
 ODD = ("tanh", "erf", "sin", "identity")
 EVEN_TOO = ("relu", "centred softplus", "gelu")
-# An activation with c_2 != 0 needs a spectrum of its batch, of a second or two: the same for all examples.
+# An activation with c_2 != 0 needs a spectrum of its batch, of up to a second: the same for all examples.
 ONE_LAW = (st.just((0.0, 1.0, 0.4, -0.2)), st.just(0.3), st.just(1.5))
 # The solvers stop at 1e-8 of a loss.
 SOLVED = 3e-8

@@ -7,7 +7,6 @@ on where it was. A chapter that fails is left to Sphinx, which runs it again and
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -29,22 +28,16 @@ TIMEOUT = 600  # seconds a cell may take
 def run_chapters(root: Path, timeout: int = TIMEOUT, workers: int | None = None) -> None:
     """Run what has no kept outputs, unless it is one chapter, which Sphinx runs as quickly."""
     cache = get_cache(str(cache_of_this_library(root, root / "_build")))
-    todo = [path for path in chapters(root) if not is_kept(cache, path)]
+    paths = (root / f"{name}.ipynb" for name in parse_toc_yaml(root / "_toc.yml"))
+    todo = [path for path in paths if path.exists() and not is_kept(cache, path)]
     if len(todo) < 2:
         return
     parallel = Parallel(n_jobs=workers or min(cpu_count(), len(todo)), return_as="generator_unordered")
     runs = parallel(delayed(run)(path, timeout) for path in todo)
     for path, result in tqdm(runs, "running chapters", len(todo), file=sys.stdout):
         if result.err is None:
-            keep(cache, path, result)
-
-
-def chapters(root: Path) -> Iterator[Path]:
-    """The notebooks of the table of contents, in its order."""
-    for name in parse_toc_yaml(root / "_toc.yml"):
-        path = root / f"{name}.ipynb"
-        if path.exists():
-            yield path
+            bundle = CacheBundleIn(result.nb, str(path), data={"execution_seconds": result.time})
+            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
 
 def is_kept(cache: JupyterCacheAbstract, path: Path) -> bool:
@@ -66,13 +59,7 @@ def run(path: Path, timeout: int = TIMEOUT) -> tuple[Path, ExecutionResult]:
     notebook = nbformat.read(path, as_version=4)
     # As the book's extension says to the kernels that Sphinx starts: figures for a page without a kernel.
     os.environ["ONESTEP_STATIC"] = "1"
-    # Where the kernel chops what a cell prints depends on the clock; its start would warn, in the middle of the
-    # progress bar, that it speaks over TCP.
+    # Where the kernel chops what a cell prints depends on the clock; its start would warn, in the middle of
+    # the progress bar, that it speaks over TCP.
     more = {"coalesce_streams": True, "extra_arguments": ["--log-level=ERROR"]}
     return path, single_nb_execution(notebook, str(path.parent), timeout, allow_errors=False, **more)
-
-
-def keep(cache: JupyterCacheAbstract, path: Path, result: ExecutionResult) -> None:
-    """Put a notebook that has run into the cache."""
-    bundle = CacheBundleIn(result.nb, str(path), data={"execution_seconds": result.time})
-    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)

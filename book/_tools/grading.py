@@ -85,6 +85,10 @@ class Sheet:
                 self.tests[label] = answer  # that it is about
         self.full: dict[str, Verdict] = {}
 
+    def file(self, kind: str, student: str, ending: str = "ipynb") -> Path:
+        """Where nbgrader keeps what it has of a student."""
+        return self.course / kind / student / self.assignment / f"{self.assignment}.{ending}"
+
     def prove(self) -> None:
         """Grade the sheet's own answers: they say how many checks a cell has, and must pass all of them."""
         own = nbformat.from_dict(self.source)
@@ -160,7 +164,11 @@ class Sheet:
             elif label in self.graded:
                 result.versions[label] = hashlib.sha256(cell.source.encode()).hexdigest()
                 result.cells[label] = 0.0 if not ended and cell.source.strip() == blank[label] else None
-        keep_notebook(self.course, self.assignment, result.student, notebook)
+        for kind in ("submitted", "autograded"):
+            path = self.file(kind, result.student)
+            shutil.rmtree(path.parent, ignore_errors=True)
+            path.parent.mkdir(parents=True)
+            nbformat.write(notebook, path)
 
     def points(self, label: str, found: dict, better: dict) -> tuple[float | None, str]:
         """Points and message of a test cell, of the two ways to check it the better."""
@@ -174,14 +182,6 @@ class Sheet:
                 "Passed with our functions in place of earlier answers that fail: their mistake counts once."
             )
         return int(2 * most * max(shares) + 0.5) / 2, message  # halves are what readers give
-
-
-def keep_notebook(course: Path, assignment: str, student: str, notebook: nbformat.NotebookNode) -> None:
-    for kind in ("submitted", "autograded"):
-        path = course / kind / student / assignment / f"{assignment}.ipynb"
-        shutil.rmtree(path.parent, ignore_errors=True)
-        path.parent.mkdir(parents=True)
-        nbformat.write(notebook, path)
 
 
 def keep(path: Path, what: object) -> None:
@@ -268,13 +268,11 @@ def grade(
     readers = enter(sheet, results)
     reports.tables(sheet.place, results, readers, points(sheet.source))
     for result in results:
-        page = sheet.course / "feedback" / result.student / assignment / f"{assignment}.html"
-        autograded = sheet.course / "autograded" / result.student / assignment / f"{assignment}.ipynb"
+        page = sheet.file("feedback", result.student, "html")
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(
-            reports.feedback(result, readers[result.student], sheet.graded, nbformat.read(autograded, 4)),
-            "utf-8",
-        )
+        notebook = nbformat.read(sheet.file("autograded", result.student), as_version=4)
+        text = reports.feedback(result, readers[result.student], sheet.graded, notebook)
+        page.write_text(text, "utf-8")
     return results
 
 

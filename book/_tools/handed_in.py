@@ -45,22 +45,22 @@ def collect(folder: Path, assignment: str, others: frozenset[str] = frozenset())
         a_file = path.is_symlink() or not path.is_dir()
         return a_file and path.suffix.lower() == ".ipynb" and path.stem not in others - {assignment}
 
-    claims: dict[str, list[tuple[Path, list[Path]]]] = {}
+    claims: dict[str, list[tuple[str, Path, list[Path]]]] = {}  # one name where case makes no difference
     for path in sorted(folder.iterdir()):
         if left(path) or path.suffix.lower() == ".csv":  # a table of the platform
             continue
         inside = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
         inside = sorted(p for p in inside if wanted(p) and not left(p))
         found = [p for p in inside if p.stem == assignment] or inside
-        claims.setdefault(student_of(path, assignment), []).append((path, found))
-    students, seen = {}, {}
-    for student, entries in claims.items():
-        full = [entry for entry in entries if entry[1]] or entries[:1]
-        double = seen.setdefault(student.casefold(), full[0][0])
-        if len(full) > 1 or double is not full[0][0]:
-            names = ", ".join(sorted({ascii(p.name) for p in [double] + [p for p, _ in full]}))
+        student = student_of(path, assignment)
+        claims.setdefault(student.casefold(), []).append((student, path, found))
+    students = {}
+    for entries in claims.values():
+        (student, _, found), *more = [entry for entry in entries if entry[2]] or entries[:1]
+        if more or {name for name, _, _ in entries} != {student}:
+            names = ", ".join(ascii(path.name) for _, path, _ in entries)
             raise ValueError(f"two submissions claim the student {student!r}: {names}. Keep one.")
-        students[student] = full[0][1]
+        students[student] = found
     return students
 
 

@@ -33,17 +33,14 @@ class Peer:
             bits.state = bits.jumped().state  # the next call with this generator gets other numbers
             return {"generator": state}
         if hasattr(value, "__array__"):  # NumPy's numbers, arrays, tables
-            value = np.asarray(value)
-            if value.dtype.kind not in KINDS:
-                return {"other": type(value).__name__}
-            data = np.ascontiguousarray(value, KINDS[value.dtype.kind]).tobytes()
-            return {
-                "array": base64.b64encode(data).decode(),
-                "kind": value.dtype.kind,
-                "shape": value.shape,
-            }
-        if isinstance(value, list | tuple):
-            return {type(value).__name__: [self.pack(part) for part in value]}
+            array = np.asarray(value)
+            kind = array.dtype.kind
+            if kind in KINDS:
+                data = base64.b64encode(np.ascontiguousarray(array, KINDS[kind]).tobytes()).decode()
+                return {"array": data, "kind": kind, "shape": array.shape}
+        for kind in (tuple, list):  # and what is one with names, as NumPy's results are
+            if isinstance(value, kind):
+                return {kind.__name__: [self.pack(part) for part in value]}
         if value is None or isinstance(value, bool | int | float | str):
             return value
         if callable(value):
@@ -65,8 +62,8 @@ class Peer:
             return lambda *args, **named: self.call(value["function"], args, named)
         if "other" in value:
             return type(str(value["other"])[:50], (), {})()
-        kind = "tuple" if "tuple" in value else "list"
-        return {"tuple": tuple, "list": list}[kind](self.unpack(part) for part in value[kind])
+        kind = tuple if "tuple" in value else list
+        return kind(self.unpack(part) for part in value[kind.__name__])
 
     def call(self, number, args, named):
         """Call a function of the other side."""

@@ -126,7 +126,7 @@ class Trial:
     @property
     def between(self) -> int:
         """Steps of the theory's grid from one dot to the next."""
-        # Where c_2 != 0 each number of samples costs a spectrum of its own, of a second or two.
+        # Where c_2 != 0 each number of samples costs a spectrum of its own, of up to a second.
         return 1 if self.vary == "samples" and self.sigma().c2 else _BETWEEN
 
     @property

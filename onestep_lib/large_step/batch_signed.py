@@ -179,10 +179,13 @@ _ISOLATED = 100.0
 _MOMENTS = 1e-4
 # Newton's method ends at the rounding of n/d (1 - E q), unless that would be seen.
 _ROOT, _SEEN_ROOT = 1e-12, 1e-8
+# Where four terms of a series have as many digits as a difference of logarithms.
+_LONG = 0.02
 # The rows of the bins' masses that are weights, and how far below 0 rounding may leave them.
 _WEIGHTS, _NEGATIVE = [0, 1, 3], 1e-6
 
 
+@lru_cache(maxsize=32)
 def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectrum:
     r"""Return the spectral data in the basis of :math:`\hat H`, with hd = :math:`e_k^\top He_k`.
 
@@ -225,13 +228,16 @@ def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectru
     edges = _bin_edges(law, alpha, unit)
 
     def measures(z: np.ndarray) -> np.ndarray:
-        traces = _continued_forms(law, alpha, -z)
-        columns = np.vstack([_directions(norm, gamma, *traces[:4]).T, traces[4]])
-        return np.vstack([columns, columns[0] * z, columns[0] * z**2, (columns[1] + columns[3]) * z])
+        trace, star, cross, gradient, traced = _continued_forms(law, alpha, -z)
+        # From beta_* and g, |g|^2 = norm, to the directions v and theta_perp.
+        vv, v_star = gradient / norm, cross / np.sqrt(norm)
+        tt = (star - 2 * gamma * v_star + gamma**2 * vv) / (1 - gamma**2)
+        vt = (v_star - gamma * vv) / np.sqrt(1 - gamma**2)
+        return np.stack([trace, vv, vt, tt, traced, trace * z, trace * z**2, (vv + tt) * z])
 
     spectrum = _nodes(_join(_bin_masses(measures, edges)), unit, power)
     _check_moments(spectrum, target.c0, power, alpha)
-    return spectrum
+    return read_only(spectrum)
 
 
 def signed_covariance(
@@ -244,7 +250,7 @@ def signed_covariance(
     Parameters
     ----------
     target, noise, alpha
-        As in `signed_spectrum`, which takes a second, and is kept for this process.
+        As in `signed_spectrum`, which takes up to a second, and is kept for this process.
     tilts, strengths : array_like, shape (G,)
         t_g and :math:`e_g\ge0`, one a group.
 
@@ -257,15 +263,10 @@ def signed_covariance(
     [1. 1.] [1.  4.3]
     """
     t, e = np.asarray(tilts), np.asarray(strengths)
-    data = kept_spectrum(target, noise, alpha)
+    data = signed_spectrum(target, noise, alpha)
     scales = 1 + np.outer(2 * t, data.h) + np.outer(t**2, data.square) + np.outer(e, data.hd)
     normalised = scales / (scales @ data.weights)[:, None]
     return BulkCovariance(data.weights, data.vv, data.vt, data.tt, normalised)
-
-
-@lru_cache(maxsize=32)
-def kept_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectrum:
-    return read_only(signed_spectrum(target, noise, alpha))
 
 
 def _bin_edges(law: LabelLaw, alpha: float, unit: float) -> np.ndarray:
@@ -396,12 +397,15 @@ def _newton(law: LabelLaw, alpha: float, x: complex, start: complex) -> complex:
 def _panel_means(law: LabelLaw, s: complex) -> tuple[np.ndarray, np.ndarray]:
     """Averages of q = 1/(1 + y s) and q^2 over each panel."""
     low, high = 1 + s * law.left, 1 + s * law.right
-    square = 1 / (low * high)
-    middle, half = (low + high) / 2, (high - low) / (low + high)
-    short = np.abs(half) < 1e-3
-    # atanh(half)/half/middle; the segment from low to high never meets the negative axis.
-    q = (1 + half**2 / 3) / middle
-    q[~short] = (np.log(high[~short]) - np.log(low[~short])) / (high[~short] - low[~short])
+    square, middle = 1 / (low * high), (low + high) / 2
+    half = (high - low) / (2 * middle)
+    # atanh(half)/half/middle: as a series, or by logarithms, which cost much more and lose the digits of a
+    # small `half`; the segment from low to high never meets the negative axis.
+    even = half * half
+    q = (1 + even * (1 / 3 + even * (1 / 5 + even / 7))) / middle
+    long = np.abs(half) > _LONG
+    low, high = low[long], high[long]
+    q[long] = (np.log(high) - np.log(low)) / (high - low)
     return q, square
 
 
@@ -415,18 +419,3 @@ def _quadratic_forms(law: LabelLaw, alpha: float, x: complex, m: complex) -> tup
     star = 1 / (x + (1 - second) / s)
     overlap = -first / s
     return m, star, star * overlap, s * power + star * overlap**2, m * power
-
-
-def _directions(
-    norm: float,
-    gamma: float,
-    trace: np.ndarray,
-    star: np.ndarray,
-    cross: np.ndarray,
-    gradient: np.ndarray,
-) -> np.ndarray:
-    """Columns tr G/d, v G v, v G theta_p and theta_p G theta_p; norm is B."""
-    vv, v_star = gradient / norm, cross / np.sqrt(norm)
-    tt = (star - 2 * gamma * v_star + gamma**2 * vv) / (1 - gamma**2)
-    vt = (v_star - gamma * vv) / np.sqrt(1 - gamma**2)
-    return np.stack([trace, vv, vt, tt], axis=-1)

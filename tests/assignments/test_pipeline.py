@@ -11,6 +11,7 @@ import zipfile
 
 import class_of
 import nbformat
+import numpy as np
 import psutil
 import pytest
 import sheets
@@ -18,7 +19,7 @@ import sheets
 pytest.importorskip("nbgrader", reason="the grading tools are not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # nbgrader's and SQLAlchemy's own deprecations
 
-from book._tools import assignments, grading, handed_in, sandbox  # noqa: E402
+from book._tools import assignments, grading, handed_in, kernel, sandbox  # noqa: E402
 
 FIRST = "01-hermite-and-random-features"
 
@@ -82,6 +83,15 @@ def test_repair_puts_back_what_was_deleted_and_doubled(made):
     repaired, notes = handed_in.repair(json.dumps(broken), release)
     assert sorted(filter(None, map(assignments.name, repaired.cells))) == sorted(labels)
     assert notes == ["ridge stood there 2 times", "test_ridge_hidden was missing"]
+
+
+def test_what_an_answer_returns_passes_as_values():
+    peer = kernel.Peer(None, None)
+    answer = {"eigen": np.linalg.eigh(np.eye(2, dtype=np.float32)), "more": [(1, "a"), None, np.uint8(3)]}
+    passed = {key: peer.unpack(json.loads(json.dumps(peer.pack(value)))) for key, value in answer.items()}
+    assert passed["more"] == [(1, "a"), None, 3]
+    assert type(passed["eigen"]) is tuple
+    assert [part.tolist() for part in passed["eigen"]] == [[1, 1], [[1, 0], [0, 1]]]
 
 
 needs_sandbox = pytest.mark.skipif(not sandbox.command(), reason="bubblewrap does not work here")

@@ -351,6 +351,7 @@ def test_no_site_is_needed_and_a_notebook_that_was_written_in_stays(small, tmp_p
     assert [path.name for path in tool.make(tmp_path, root)] == ["01-a-solutions.ipynb", "01-a.ipynb"]
 
 
+@pytest.mark.slow
 def test_the_branch_is_pushed_and_binder_can_build_its_clone(tmp_path):
     """The steps of the workflow in a shell, with a bare repository in place of the public one."""
     tool.branch(tmp_path / "made")

@@ -284,6 +284,9 @@ def test_losses_are_those_of_random_features_less_the_gain(deviation):
     np.testing.assert_allclose(losses.test, base.test - gain.test, rtol=1e-14)
     scalar = staircase(s.replace(step=1.0, ridge=0.1), 2)
     assert isinstance(scalar.test, float)
+    far = finite_staircase(s.replace(step=1e7, ridge=0.1), 2)
+    np.testing.assert_allclose([scalar.train, scalar.test], [far.train, far.test], rtol=1e-6)
+    deviation("stairs.staircase", "finite_staircase at step 10^7", scalar.test, far.test)
     # train = objective - ridge d(objective)/d ridge, by a difference: the envelope theorem.
     shifted = [staircase(s.replace(step=1.0, ridge=0.1 + h), 2).objective for h in (-1e-5, 1e-5)]
     train = scalar.objective - 0.1 * np.diff(shifted)[0] / 2e-5

@@ -17,7 +17,8 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "--durations=5")
 # nbval drives kernels through libraries whose own deprecations are not ours to fail on.
 NBVAL = (*PYTEST, "-W", "default", "--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600")
 NBVAL += ("-p", "book._tools.nbval_numbers")
-TWO = ("-n", "2", "--dist", "worksteal")
+# Only the chapters need nbval, which takes two seconds to start.
+TWO = ("-n", "2", "--dist", "worksteal", "-p", "no:nbval")
 SITE, LAB = "tests/book/site", "tests/book/lab"
 READERS = "_build/html/notebooks"  # what a reader opens: no cell that only asserts
 LINT = {
@@ -39,6 +40,7 @@ SUITES = {
         "slow": (*PYTEST, "tests", "-m", "slow", *TWO, f"--ignore={LAB}"),
         "chapters": (*NBVAL, READERS, "-n", "2", "--dist", "loadfile"),
         "lab": (*PYTEST, LAB, "-s"),
+        "mutants": (sys.executable, "tests/tools/mutants.py"),
     },
 }
 # One thread per process: two workers already fill the two cores that the time limits assume.

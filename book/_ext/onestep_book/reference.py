@@ -51,9 +51,8 @@ class Room(SphinxDirective):
 
 def modules(folder: str) -> list[str]:
     """The public modules that stand directly in a folder of the library."""
-    inside = pkgutil.iter_modules(importlib.import_module(folder).__path__, f"{folder}.")
-    names = [info.name for info in inside if not info.ispkg]
-    return [name for name in names if not name.rpartition(".")[2].startswith("_")]
+    inside = pkgutil.iter_modules(importlib.import_module(folder).__path__)
+    return [f"{folder}.{info.name}" for info in inside if not (info.ispkg or info.name.startswith("_"))]
 
 
 def fit_to_page(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

@@ -18,19 +18,18 @@ ASK = """word => {
   document.querySelector('#search-results').replaceChildren();
   Search.performSearch(word);
 }"""
+ANSWERED = "/match|found/.test(document.querySelector('#search-results > p')?.innerText)"
 
 
 def test_a_word_finds_the_page_that_explains_it_first(open_page):
     page = open_page("search.html?q=ridge")
-    page.wait_for_selector("#search-results li a")
+    page.wait_for_function(ANSWERED)
     wanted = yaml.safe_load((ROOT / "book" / "keywords.yml").read_text("utf-8"))
     wrong = []
     for name, words in wanted.items():
         for word in words:
             page.evaluate(ASK, word)
-            page.wait_for_function(
-                "/match|found/.test(document.querySelector('#search-results > p').innerText)"
-            )
+            page.wait_for_function(ANSWERED)
             first = page.locator("#search-results li a").first.get_attribute("href").partition("?")[0]
             if first != f"{name}.html":
                 wrong.append(f"{word} finds {first} and not {name}")
@@ -39,10 +38,10 @@ def test_a_word_finds_the_page_that_explains_it_first(open_page):
 
 def test_names_with_and_without_accents_and_numbers_are_found_and_no_word_hangs(open_page):
     page, found = open_page("search.html?q=ridge"), {}
-    page.wait_for_selector("#search-results li a")
+    page.wait_for_function(ANSWERED)
     for word in ("Marčenko", "Marcenko", "2310.07891", "2022", "3.5", "constructor", "__proto__"):
         page.evaluate(ASK, word)
-        page.wait_for_function("/match|found/.test(document.querySelector('#search-results > p').innerText)")
+        page.wait_for_function(ANSWERED)
         found[word] = page.locator("#search-results li a").count()
     assert found["Marčenko"] == found["Marcenko"] > 0
     assert all(found[number] for number in ("2310.07891", "2022", "3.5"))

@@ -27,6 +27,7 @@ SETTLED = """async () => {
   const atMost = promise => Promise.race([promise, new Promise(done => setTimeout(done, 5000))]);
   await atMost(Promise.allSettled(document.getAnimations().map(animation => animation.finished)));
   for (let k = 0; k < 2; k++) await atMost(new Promise(requestAnimationFrame));
+  await atMost(new Promise(requestIdleCallback));
 }"""
 # What a page does while it loads: how far things jump that the reader sees, and how long it does not answer.
 RECORD = """() => {
@@ -186,10 +187,10 @@ def visit(browser: Browser, site: Path, url: str, path: str, modes: tuple[str, s
     with window(browser, "desktop", modes[0]) as page:
         page.on("requestfinished", lambda request: loaded.add(request.url))
         enter(page, url, path, note)
+        look(page, "desktop", modes[0], note)
         weight = sum(gzipped_size(site, address.removeprefix(url)) for address in loaded)
         if weight > LARGEST_VISIT and path in READ:
             note(f"a first visit loads {weight} bytes, at most {LARGEST_VISIT}")
-        look(page, "desktop", modes[0], note)
         explorers = move_sliders(page, note)
         if path in READ:
             on_paper(page, note)
@@ -246,7 +247,6 @@ def load(page: Page, address: str) -> float:
     """Open an address and wait until nothing moves; ms of the longest task."""
     page.goto(address, wait_until="load")
     page.evaluate(SETTLED)
-    page.wait_for_load_state("networkidle")
     return page.evaluate("() => longest")
 
 
