@@ -105,11 +105,11 @@ def as_floats(name: str, value: object, wanted: str, kinds: str = "iuf") -> np.n
         return np.asarray(given, dtype=np.float64)
 
 
-def check_real(name: str, value: ArrayLike, infinite: bool = False, flags: bool = False) -> np.ndarray:
-    """Return `value` as a double array of finite (or also infinite) numbers; `flags` count as 0 and 1."""
+def check_real(name: str, value: ArrayLike, flags: bool = False) -> np.ndarray:
+    """Return `value` as a double array of finite numbers; `flags` count as 0 and 1."""
     array = as_floats(name, value, "a real number or an array of them", "biuf" if flags else "iuf")
-    if np.isnan(array).any() if infinite else not np.isfinite(array).all():
-        raise ValueError(f"{name} must {'not be nan' if infinite else 'be finite'}, got {shown(value)}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got {shown(value)}")
     return array
 
 

@@ -206,14 +206,6 @@ class Target(_GaussianFunction):
         r"""The power without the mean, :math:`c_*^2=\mathbb E\sigma_*^2-c_{*,0}^2`."""
         return self.c1**2 + self.nonlinear_power
 
-    def require_centred(self) -> None:
-        """Raise unless the target has mean zero."""
-        if abs(self.c0) > 1e-12:
-            raise ValueError(
-                f"target must have mean zero (c_*0 = 0) here, got {shown(self.name)} with c_*0 = "
-                f"{self.c0:.6g}: subtract its mean"
-            )
-
 
 # Classes, so that two are equal by value, also after a pickle; partials and closures are not.
 @dataclass(frozen=True)

@@ -68,6 +68,11 @@ class Vocabulary:
         object.__setattr__(self, "values", tuple(numbers.tolist()))
         object.__setattr__(self, "shares", tuple(parts.tolist()))
 
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """Values and shares as arrays."""
+        return np.array(self.values), np.array(self.shares)
+
     def moment(self, k: int) -> float:
         r"""Return :math:`\mathbb Ez^k`."""
         return float(np.dot(self.shares, np.power(self.values, k)))

@@ -48,11 +48,8 @@ def _quadrature(
     panels = np.arange(-reach, reach + _PANEL / 2, _PANEL) + shift
     inside = [kink for kink in kinks if abs(kink) < reach]
     edges = np.unique(np.concatenate([panels, inside]))
-    points, weights = gauss_legendre(_NODES)
-    half = np.diff(edges)[:, None] / 2
-    nodes = ((edges[:-1] + edges[1:])[:, None] / 2 + half * points).ravel()
-    mass = (half * weights).ravel() * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
-    return read_only((nodes, mass))
+    nodes, weights = panel_rule(edges, _NODES)
+    return read_only((nodes, weights * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)))
 
 
 def gaussian_quadrature(kinks: Sequence[float] = ()) -> tuple[np.ndarray, np.ndarray]:
@@ -176,6 +173,13 @@ def evaluate(function: ScalarFunction, points: np.ndarray, name: str = "function
             f"{name} must return finite values, got {values.flat[bad]} at {points.flat[bad]:.6g}"
         )
     return values
+
+
+def panel_rule(edges: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return Gauss-Legendre nodes and weights, so many on each panel between two edges."""
+    points, weights = gauss_legendre(count)
+    half = np.diff(edges)[:, None] / 2
+    return ((edges[:-1] + edges[1:])[:, None] / 2 + half * points).ravel(), (half * weights).ravel()
 
 
 @lru_cache(maxsize=16)

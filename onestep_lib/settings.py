@@ -293,6 +293,13 @@ class Setting:
         return self.steps * (updates.total if isinstance(updates, Schedule) else updates)
 
     @property
+    def vocabulary(self) -> Vocabulary | None:
+        r"""The values of :math:`z=\sqrt N\,a_j` and their shares; None for a Gaussian readout."""
+        if isinstance(self.readout, Vocabulary):
+            return self.readout
+        return Vocabulary((1.0, -1.0)) if self.readout == "signs" else None
+
+    @property
     def readout_power(self) -> float:
         r""":math:`\mathbb E|a|^2=\mathbb Ez^2`, 1 unless the readout is a vocabulary."""
         return self.readout.moment(2) if isinstance(self.readout, Vocabulary) else 1.0
@@ -300,8 +307,9 @@ class Setting:
     def require_theory(self, stepped: bool = False) -> None:
         """Raise where an assumption of all theories fails; what else a theory refuses it says itself.
 
-        They assume Gaussian-like inputs, rows that are drawn, features that are not constant, and one step on
-        fresh data. With `stepped` the theory describes a step whatever the setting's step sizes.
+        They assume Gaussian-like inputs, rows that are drawn and independent, features that are not constant,
+        and one step on fresh data. With `stepped` the theory describes a step whatever the setting's step
+        sizes.
         """
         if not self.activation.nonlinear_power and not self.activation.c1:
             raise ValueError(f"activation must not be constant here, got {shown(self.activation.name)}")
@@ -312,7 +320,11 @@ class Setting:
             )
         if isinstance(self.rows, GivenRows):
             raise ValueError(f"rows must be one of {', '.join(map(repr, ROWS))} here, got rows by hand")
-        if (stepped or np.any(self.steps)) and not (self.fresh and self.updates == 1):
+        if self.shared:
+            raise ValueError(
+                f"shared must be 0 here, got {self.shared:.6g} (onestep_lib.beyond.shared_features covers it)"
+            )
+        if (stepped or np.any(self.step)) and not (self.fresh and self.updates == 1):
             raise ValueError(
                 f"fresh must be True and updates 1 for a theory with a step, got fresh={self.fresh}, "
                 f"updates={self.updates}"
@@ -326,11 +338,12 @@ class Setting:
             )
         return self.target
 
-    def require_independent_rows(self) -> None:
-        """Raise where the initial rows have a component in common."""
-        if self.shared:
+    def require_centred(self) -> None:
+        """Raise unless the target has mean zero."""
+        if abs(self.target.c0) > 1e-12:
             raise ValueError(
-                f"shared must be 0 here, got {self.shared:.6g} (onestep_lib.beyond.shared_features covers it)"
+                f"target must have mean zero (c_*0 = 0) here, got {shown(self.target.name)} with c_*0 = "
+                f"{self.target.c0:.6g}: subtract its mean"
             )
 
     def require_small_output(self) -> None:
@@ -394,12 +407,16 @@ class Losses:
         return getattr(self, name), getattr(self, f"{name}_se")
 
     @classmethod
-    def from_steps(cls, each: Sequence[Losses], setting: Setting) -> Losses:
-        """Join a theory's losses, one element a step size, each along the penalties of the setting."""
-        rows = np.array([(one.train, one.test, one.objective) for one in each])
-        values = np.moveaxis(rows, 0, 1).reshape(3, *setting.shape)
+    def from_values(cls, values: np.ndarray) -> Losses:
+        """Return a theory's losses from an array of shape (3, ...), floats for one point."""
         train, test, objective = map(plain, values)
         return cls(train, test, objective)
+
+    @classmethod
+    def joined(cls, each: Sequence[Losses], shape: tuple[int, ...]) -> Losses:
+        """Join a theory's losses along an axis before theirs, in a shape with as many elements."""
+        rows = np.array([(one.train, one.test, one.objective) for one in each])
+        return cls.from_values(np.moveaxis(rows, 0, 1).reshape(3, *shape))
 
     @classmethod
     def from_draws(cls, draws: np.ndarray) -> Losses:

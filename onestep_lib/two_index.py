@@ -128,14 +128,6 @@ class TwoIndexTarget:
         points, weights, values = _averages(self)
         return read_only((self.along_slopes(points), weights, values))
 
-    def require_centred(self) -> None:
-        """Raise unless the target has mean zero."""
-        if abs(self.c0) > 1e-12:
-            raise ValueError(
-                f"target must have mean zero here, got {shown(self.name)} with the mean {self.c0:.6g}: "
-                "subtract it"
-            )
-
 
 @lru_cache(maxsize=8)
 def _averages(target: TwoIndexTarget) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

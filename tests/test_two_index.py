@@ -14,7 +14,6 @@ from onestep_lib.experiment import (
     take_steps,
     target_directions,
 )
-from onestep_lib.large_step.stepped_model import expected_lengths
 from onestep_lib.no_step import fixed_feature_floor
 from onestep_lib.small_step import (
     direction_floor,
@@ -131,7 +130,7 @@ def test_the_plane_shares_its_draws_along_paths():
     np.testing.assert_allclose(one.mean, path.mean[1, 1], rtol=1e-10)
 
 
-@pytest.mark.parametrize("theory", [one_step, expected_lengths, direction_floor, fixed_feature_floor])
+@pytest.mark.parametrize("theory", [one_step, direction_floor, fixed_feature_floor])
 def test_theories_of_one_direction_refuse(theory):
     with pytest.raises(ValueError, match="target must have one direction here, got 'mixed' of two"):
         theory(S)

@@ -11,7 +11,7 @@ from onestep_lib import Losses, Setting, giant_step, simulate
 from onestep_lib.activations import activation, centred, target
 from onestep_lib.experiment import initial_network
 from onestep_lib.initialisation import Vocabulary
-from onestep_lib.large_step.batch_signed import kept_spectrum
+from onestep_lib.large_step.batch_signed import signed_spectrum
 from onestep_lib.quadrature import gauss_legendre, gaussian_quadrature
 from onestep_lib.schedules import Schedule
 from onestep_lib.two_index import TwoIndexTarget
@@ -90,7 +90,7 @@ def test_results_reach_and_leave_worker_processes():
     "kept",
     [lambda: gaussian_quadrature()[0], lambda: gauss_legendre(8)[1],
      lambda: setting(rows=np.ones((30, 20))).rows.weights,
-     lambda: kept_spectrum(target("sign"), 1.0, 4.0).h],
+     lambda: signed_spectrum(target("sign"), 1.0, 4.0).h],
 )  # fmt: skip
 def test_arrays_that_are_kept_cannot_be_written_to(kept):
     with pytest.raises(ValueError, match="read-only"):

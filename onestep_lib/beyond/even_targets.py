@@ -135,7 +135,7 @@ def even_losses(setting: Setting, nodes: int = 6) -> Losses:
             )
         )
     each = [spiked_losses(model, setting.phi, setting.psi, setting.ridges, setting.d) for model in models]
-    return Losses.from_steps(each, setting)
+    return Losses.joined(each, setting.shape)
 
 
 def even_map(setting: Setting, dimensions: ArrayLike, exponents: ArrayLike) -> np.ndarray:

@@ -193,7 +193,8 @@ def _values(losses: Losses) -> np.ndarray:
 
 
 def _require(setting: Setting) -> None:
-    setting.single_index().require_centred()
+    setting.single_index()
+    setting.require_centred()
     setting.activation.require_linear_part()
     if setting.output != "centred":
         raise ValueError(f"output must be 'centred' for the scatter of a loss, got {setting.output!r}")

@@ -60,7 +60,8 @@ def kernel_matrix(setting: Setting, X: np.ndarray, others: np.ndarray | None = N
     0.3455 0.3455
     """
     check_instance("setting", setting, Setting)
-    setting.require_independent_rows()
+    if setting.shared:
+        raise ValueError(f"shared must be 0 for the kernel, got {setting.shared:.6g}")
     if setting.rows == "spherical" and setting.d < 4:
         raise ValueError(f"d must be at least 4 for the kernel of spherical rows, got {setting.d}")
     X = check_matrix("X", X, setting.d)

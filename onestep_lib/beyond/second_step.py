@@ -237,11 +237,10 @@ def _variance(values: np.ndarray, weights: np.ndarray) -> float:
 def _checked(setting: Setting) -> Target:
     """The target, if the theory covers the setting."""
     setting.require_theory(stepped=True)
-    setting.require_independent_rows()
     if isinstance(setting.readout, Vocabulary):
         raise ValueError(f"readout must be one of 'gaussian', 'signs' here, got {shown(setting.readout)}")
     target = setting.single_index()
-    target.require_centred()
+    setting.require_centred()
     setting.activation.require_slope()
     if setting.steps.ndim:
         raise ValueError(f"step must be one number for a second gradient, got {setting.step}")

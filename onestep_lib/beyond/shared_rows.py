@@ -78,25 +78,26 @@ def shared_features(setting: Setting) -> Losses:
     readout = _readout(setting)
     with one_thread():
         tables = [_table(setting, float(step), readout) for step in np.ravel(setting.steps)]
-        return Losses.from_steps([_losses(setting, table) for table in tables], setting)
+        return Losses.joined([_losses(setting, table) for table in tables], setting.shape)
 
 
 def _readout(setting: Setting) -> Vocabulary:
     """The readout's values, after a look at the whole setting."""
-    setting.require_theory()
+    setting.replace(shared=0.0).require_theory()
     check_positive("ridge", setting.ridge)
-    setting.single_index().require_centred()
+    setting.single_index()
+    setting.require_centred()
     if setting.inputs != "gaussian":
         raise ValueError(f"inputs must be 'gaussian' here, got {setting.inputs!r}")
     if not np.any(setting.step):
         return Vocabulary((1.0,))
     setting.require_small_output()
-    if setting.output == "raw" or setting.readout == "gaussian":
+    if setting.output == "raw" or setting.vocabulary is None:
         raise ValueError(
             "output must be 'centred' or 'scaled' and readout 'signs' or a vocabulary for rows with a common "
             f"component after a step, got {setting.output!r} and {shown(setting.readout)}"
         )
-    return setting.readout if isinstance(setting.readout, Vocabulary) else Vocabulary((1.0, -1.0))
+    return setting.vocabulary
 
 
 def _table(setting: Setting, step: float, readout: Vocabulary) -> SpikedTable:

@@ -43,7 +43,6 @@ from onestep_lib._checks import shown
 from onestep_lib.activations import Activation
 from onestep_lib.experiment.network import Network, SteppedNetwork, feature_matrix
 from onestep_lib.hermite import hermite
-from onestep_lib.quadrature import gaussian_mean
 from onestep_lib.settings import OUTPUTS, Setting
 from onestep_lib.small_step.spikes import ABSENT, SPIKED_OUTPUTS, power_basis
 from onestep_lib.spiked_features.conditional_means import feature_means
@@ -165,11 +164,9 @@ def _split(network: Network, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.
     """The coordinates kappa, the spikes u_j and the bulk rows."""
     if not isinstance(network, SteppedNetwork) or network.step == 0 or not network.direction.any():
         return np.zeros(X.shape[0]), np.zeros(network.readout.size), network.weights
-    sigma, size = network.activation, float(np.linalg.norm(network.direction))
-    if sigma.derivative is None:
-        raise ValueError(f"activation must have a derivative, got {shown(sigma.name)}")
+    size = float(np.linalg.norm(network.direction))
     v = network.direction / size
-    spikes = network.step * gaussian_mean(sigma.derivative, sigma.kinks) * size * network.readout
+    spikes = network.step * network.activation.c1 * size * network.readout
     return X @ v, spikes, network.weights - np.multiply.outer(spikes, v)
 
 
@@ -340,10 +337,7 @@ def _infinitely_spiked(
     base = feature_matrix(network.initial.weights, X, network.activation)
     c, orders = network.activation.coefficients(level), np.arange(1, level + 1)
     present = np.abs(c[1:]) > ABSENT
-    if not present[0]:
-        raise ValueError(
-            f"activation must have c_1 != 0: the gradient of {network.activation.name!r} has no spike"
-        )
+    network.activation.require_linear_part()
     powers = (np.sqrt(network.readout.size) * network.readout[:, None]) ** orders[present]
     basis, mixing = np.linalg.qr(powers / np.linalg.norm(powers, axis=0))
     if np.abs(np.diag(mixing)).min() < 1e-9:

@@ -47,6 +47,7 @@ import json
 import os
 import tomllib
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import cache
@@ -309,7 +310,7 @@ def _append(path: Path, record: dict[str, Any]) -> None:
 def _kept(path: Path, version: str, wanted: set[str]) -> dict[str, Any]:
     """The losses of the tasks that the folder holds whole, of this version; what else it holds is said."""
     found: dict[str, Any] = {}
-    torn = outdated = foreign = 0
+    lost: Counter[str] = Counter()
     for line in path.read_bytes().split(b"\n") if path.exists() else ():
         if not line.strip():
             continue
@@ -319,18 +320,15 @@ def _kept(path: Path, version: str, wanted: set[str]) -> dict[str, Any]:
         except (ValueError, KeyError, TypeError):
             whole = False
         if not whole:
-            torn += 1
+            lost["torn or damaged"] += 1
         elif record["version"] != version:
-            outdated += 1
+            lost["of another version of the library or NumPy"] += 1
         elif record["task"] not in wanted:
-            foreign += 1
+            lost["of no task of this spec"] += 1
         else:
             found[record["task"]] = record["losses"]
-    counts = ((torn, "torn or damaged"), (outdated, "of another version of the library or NumPy"))
-    for count, what in (*counts, (foreign, "of no task of this spec")):
-        if count:
-            message = f"{path}: {count} line(s) {what} are not used"
-            warnings.warn(message, RuntimeWarning, stacklevel=3)
+    for what, count in lost.items():
+        warnings.warn(f"{path}: {count} line(s) {what} are not used", RuntimeWarning, stacklevel=3)
     return found
 
 
@@ -352,12 +350,8 @@ def _rows(spec: dict[str, Any], done: dict[str, Any]) -> list[dict[str, Any]]:
                 row["exponent"] = float(exponents[at[0]])
             row |= {"step": setting.steps.flat[at[0]].item(), "ridge": setting.ridges.flat[at[1]].item()}
             for loss, mean, se, value, moved, moved_se in zip(LOSSES, *level, theory, *change, strict=True):
-                row |= {
-                    loss: mean[at].item(),
-                    f"{loss}_se": se[at].item(),
-                    f"{loss}_theory": value[at].item(),
-                }
-                row |= {f"{loss}_change": moved[at].item(), f"{loss}_change_se": moved_se[at].item()}
+                named = {"": mean, "_se": se, "_theory": value, "_change": moved, "_change_se": moved_se}
+                row |= {f"{loss}{end}": numbers[at].item() for end, numbers in named.items()}
             rows.append(row)
     return rows
 

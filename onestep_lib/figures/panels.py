@@ -23,7 +23,7 @@ from onestep_lib._checks import (
     shown,
 )
 from onestep_lib.figures import svg
-from onestep_lib.figures.series import Bars, Column, Mark, Series, numbers
+from onestep_lib.figures.series import Bars, Column, Mark, Series, numbers, slider_names
 from onestep_lib.figures.svg import number_text
 
 __all__ = [
@@ -242,8 +242,7 @@ class Readout:
     def __post_init__(self) -> None:
         check_text("label", self.label)
         check_text("format", self.format)
-        names = (self.sliders,) if isinstance(self.sliders, str) else self.sliders
-        object.__setattr__(self, "sliders", check_items("sliders", names, str, "names"))
+        object.__setattr__(self, "sliders", slider_names(self.sliders))
         if not _holds_texts(self.values):
             object.__setattr__(self, "values", numbers("values", self.values))
 
@@ -259,22 +258,15 @@ class Readout:
         return np.array(texts).reshape(sizes), follow
 
 
-def _followed(
-    names: str | Sequence[str], sliders: Sequence[Slider]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _followed(names: Sequence[str], sliders: Sequence[Slider]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Indices and sizes of the named sliders."""
-    names = (names,) if isinstance(names, str) else names
     known = [slider.name for slider in sliders]
     follow = tuple(known.index(check_choice("sliders", name, known)) for name in names)
     return follow, tuple(len(sliders[index]) for index in follow)
 
 
 def _placed(
-    name: str,
-    values: np.ndarray,
-    names: str | Sequence[str],
-    sliders: Sequence[Slider],
-    panel: Panel,
+    name: str, values: np.ndarray, names: Sequence[str], sliders: Sequence[Slider], panel: Panel
 ) -> Column:
     """A column on its axis: values of shape (points,), or (*sizes of the sliders, points)."""
     follow, sizes = _followed(names, sliders)

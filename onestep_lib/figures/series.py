@@ -79,8 +79,7 @@ class Series:
 
     def __post_init__(self) -> None:
         check_text("label", self.label)
-        names = (self.sliders,) if isinstance(self.sliders, str) else self.sliders
-        object.__setattr__(self, "sliders", check_items("sliders", names, str, "names"))
+        object.__setattr__(self, "sliders", slider_names(self.sliders))
         if check_text("colour", self.colour):
             check_choice("colour", self.colour, COLOURS)
 
@@ -268,6 +267,11 @@ class HLine(_Across):
     """
 
     name = "y"
+
+
+def slider_names(value: str | Sequence[str]) -> tuple[str, ...]:
+    """One name of a slider, or several, as a tuple."""
+    return check_items("sliders", (value,) if isinstance(value, str) else value, str, "names")
 
 
 def numbers(name: str, value: ArrayLike) -> np.ndarray:

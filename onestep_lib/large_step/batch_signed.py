@@ -185,6 +185,7 @@ _LONG = 0.02
 _WEIGHTS, _NEGATIVE = [0, 1, 3], 1e-6
 
 
+@lru_cache(maxsize=32)
 def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectrum:
     r"""Return the spectral data in the basis of :math:`\hat H`, with hd = :math:`e_k^\top He_k`.
 
@@ -227,13 +228,16 @@ def signed_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectru
     edges = _bin_edges(law, alpha, unit)
 
     def measures(z: np.ndarray) -> np.ndarray:
-        traces = _continued_forms(law, alpha, -z)
-        columns = np.vstack([_directions(norm, gamma, *traces[:4]).T, traces[4]])
-        return np.vstack([columns, columns[0] * z, columns[0] * z**2, (columns[1] + columns[3]) * z])
+        trace, star, cross, gradient, traced = _continued_forms(law, alpha, -z)
+        # From beta_* and g, |g|^2 = norm, to the directions v and theta_perp.
+        vv, v_star = gradient / norm, cross / np.sqrt(norm)
+        tt = (star - 2 * gamma * v_star + gamma**2 * vv) / (1 - gamma**2)
+        vt = (v_star - gamma * vv) / np.sqrt(1 - gamma**2)
+        return np.stack([trace, vv, vt, tt, traced, trace * z, trace * z**2, (vv + tt) * z])
 
     spectrum = _nodes(_join(_bin_masses(measures, edges)), unit, power)
     _check_moments(spectrum, target.c0, power, alpha)
-    return spectrum
+    return read_only(spectrum)
 
 
 def signed_covariance(
@@ -259,15 +263,10 @@ def signed_covariance(
     [1. 1.] [1.  4.3]
     """
     t, e = np.asarray(tilts), np.asarray(strengths)
-    data = kept_spectrum(target, noise, alpha)
+    data = signed_spectrum(target, noise, alpha)
     scales = 1 + np.outer(2 * t, data.h) + np.outer(t**2, data.square) + np.outer(e, data.hd)
     normalised = scales / (scales @ data.weights)[:, None]
     return BulkCovariance(data.weights, data.vv, data.vt, data.tt, normalised)
-
-
-@lru_cache(maxsize=32)
-def kept_spectrum(target: Target, noise: float, alpha: float) -> SignedSpectrum:
-    return read_only(signed_spectrum(target, noise, alpha))
 
 
 def _bin_edges(law: LabelLaw, alpha: float, unit: float) -> np.ndarray:
@@ -420,18 +419,3 @@ def _quadratic_forms(law: LabelLaw, alpha: float, x: complex, m: complex) -> tup
     star = 1 / (x + (1 - second) / s)
     overlap = -first / s
     return m, star, star * overlap, s * power + star * overlap**2, m * power
-
-
-def _directions(
-    norm: float,
-    gamma: float,
-    trace: np.ndarray,
-    star: np.ndarray,
-    cross: np.ndarray,
-    gradient: np.ndarray,
-) -> np.ndarray:
-    """Columns tr G/d, v G v, v G theta_p and theta_p G theta_p; norm is B."""
-    vv, v_star = gradient / norm, cross / np.sqrt(norm)
-    tt = (star - 2 * gamma * v_star + gamma**2 * vv) / (1 - gamma**2)
-    vt = (v_star - gamma * vv) / np.sqrt(1 - gamma**2)
-    return np.stack([trace, vv, vt, tt], axis=-1)

@@ -165,18 +165,15 @@ def squared_resolvents(target: Target, noise: float, alpha: float, x: np.ndarray
     labels = label_moments(target, noise)
     b1, power = labels.linear, labels.square
     m = _solve_trace(square, masses[0], alpha, x)
-    names = ("power", "theta", "cross")
     q = _quotients(m / alpha, square)
-    value = dict(zip(names, masses @ q.T, strict=True))
+    own, pull, cross = masses @ q.T
     # Each average of q falls with mu as minus the average of y^2 q^2.
     fall = (masses * square) @ (q**2).T
     dm = -1 / (1 / m**2 - fall[0] / alpha)
-    slope = dict(zip(names, -fall * dm / alpha, strict=True))
-    theta = 1 / (x + value["theta"])
-    dtheta = -(theta**2) * (1 + slope["theta"])
-    cross, dcross = value["cross"], slope["cross"]
-    spike = m / alpha * value["power"]
-    dspike = (dm * value["power"] + m * slope["power"]) / alpha
+    down, dpull, dcross = -fall * dm / alpha
+    theta = 1 / (x + pull)
+    dtheta = -(theta**2) * (1 + dpull)
+    spike, dspike = m / alpha * own, (dm * own + m * down) / alpha
     basis = _to_unit(labels.direction_power(1 / alpha), labels.alignment(1 / alpha))
     forms = _pair(theta, theta * cross, spike + theta * cross**2)
     dforms = _pair(

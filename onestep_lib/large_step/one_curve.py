@@ -132,22 +132,23 @@ def one_step(setting: Setting | Sequence[Setting], bulk: str = "full") -> Losses
      [0.33 0.16 0.18]]
     """
     several = (setting,) if isinstance(setting, Setting) else check_items("setting", setting, Setting)
-    if len({one.shape for one in several}) != 1:
-        raise ValueError(f"setting must hold settings of one shape, got {shown([s.shape for s in several])}")
+    shapes = [one.shape for one in several]
+    if len(set(shapes)) != 1:
+        raise ValueError(f"setting must hold settings of one shape, got {shown(shapes)}")
     found = point_losses([point for one in several for point in _points(one, bulk)])
-    shape = setting.shape if isinstance(setting, Setting) else (len(several), *several[0].shape)
-    train, test, objective = map(plain, found.reshape(3, *shape))
-    return Losses(train, test, objective)
+    shape = shapes[0] if isinstance(setting, Setting) else (len(several), *shapes[0])
+    return Losses.from_values(found.reshape(3, *shape))
 
 
 def _points(setting: Setting, bulk: str) -> Iterator[tuple[SpikedModel, Ratios]]:
     """The stepped network at every step size, with every penalty."""
     if setting.readout == "gaussian":
-        setting.target.require_centred()
+        setting.require_centred()
     ridges = np.atleast_1d(check_positive("ridge", setting.ridge)).tolist()
-    for model in stepped_models(setting, np.atleast_1d(setting.steps).tolist(), bulk):
+    n, d, N = setting.n, setting.d, setting.N
+    for model in stepped_models(setting, np.atleast_1d(setting.step).tolist(), bulk):
         for ridge in ridges:
-            yield model, Ratios(1 / setting.phi, 1 / setting.psi, ridge, 1 / setting.d, TOLERANCE)
+            yield model, Ratios(n / d, N / d, ridge, 1 / d, TOLERANCE)
 
 
 def giant_step(setting: Setting | Sequence[Setting], bulk: str = "full") -> Losses:
@@ -259,17 +260,19 @@ class Best:
     losses: Losses
 
 
-def _best(losses: Callable[[np.ndarray], Losses], grid: np.ndarray, what: str) -> np.ndarray:
-    """The best value, then its train, test and objective."""
-    found = smallest(lambda values: np.asarray(losses(values).test), grid, _ROUNDING, _WIDTH, what)
-    at = losses(np.array([found]))
-    numbers = [np.ravel(one)[0] for one in (at.train, at.test, at.objective)]
-    return np.array([0.0 if found == grid[0] else found, *numbers])
+def _best(theory: Theory, setting: Setting, varied: str, grid: np.ndarray) -> tuple[float, Losses]:
+    """The best value of one argument of the setting, and the losses with it."""
+
+    def losses(values: np.ndarray) -> Losses:
+        return theory(setting.replace(**{varied: values}))
+
+    found = smallest(lambda values: np.asarray(losses(values).test), grid, _ROUNDING, _WIDTH, varied)
+    return 0.0 if found == grid[0] else found, losses(np.array([found]))
 
 
-def _gathered(rows: list[np.ndarray], shape: tuple[int, ...]) -> Best:
-    value, train, test, objective = (plain(column.reshape(shape)) for column in np.array(rows).T)
-    return Best(value, Losses(train, test, objective))
+def _gathered(found: list[tuple[float, Losses]], shape: tuple[int, ...]) -> Best:
+    values, losses = zip(*found, strict=True)
+    return Best(plain(np.reshape(values, shape)), Losses.joined(losses, shape))
 
 
 def best_step(setting: Setting, theory: Theory = one_step) -> Best:
@@ -308,12 +311,8 @@ def best_step(setting: Setting, theory: Theory = one_step) -> Best:
     array([0.33 , 0.235, 0.234])
     """
     grid = np.append(0.0, _STEPS * np.sqrt(setting.N))
-
-    def at(ridge: float) -> Callable[[np.ndarray], Losses]:
-        return lambda steps: theory(setting.replace(step=steps, ridge=ridge))
-
-    rows = [_best(at(ridge), grid, "step") for ridge in np.atleast_1d(setting.ridges)]
-    return _gathered(rows, setting.ridges.shape)
+    each = [setting.replace(ridge=ridge) for ridge in np.atleast_1d(setting.ridge)]
+    return _gathered([_best(theory, one, "step", grid) for one in each], setting.ridges.shape)
 
 
 def best_stepped_ridge(setting: Setting, theory: Theory = one_step) -> Best:
@@ -350,9 +349,5 @@ def best_stepped_ridge(setting: Setting, theory: Theory = one_step) -> Best:
     """
     sigma = setting.activation
     grid = _RIDGES * (sigma.c1**2 + sigma.nonlinear_power) * (1 + setting.N / setting.n)
-
-    def at(step: float) -> Callable[[np.ndarray], Losses]:
-        return lambda ridges: theory(setting.replace(step=step, ridge=ridges))
-
-    rows = [_best(at(step), grid, "ridge") for step in np.atleast_1d(setting.steps)]
-    return _gathered(rows, setting.steps.shape)
+    each = [setting.replace(step=step) for step in np.atleast_1d(setting.step)]
+    return _gathered([_best(theory, one, "ridge", grid) for one in each], setting.steps.shape)

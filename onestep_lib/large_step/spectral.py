@@ -65,7 +65,6 @@ from scipy.optimize import brentq, fsolve
 from onestep_lib._checks import check_instance
 from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
-from onestep_lib.initialisation import Vocabulary
 from onestep_lib.large_step.stepped_model import require_stepped
 from onestep_lib.quadrature import gaussian_quadrature
 from onestep_lib.settings import Setting
@@ -154,12 +153,10 @@ def require_even(setting: Setting) -> None:
 
 def readout_nodes(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
     """Values of z and their shares."""
-    if isinstance(setting.readout, Vocabulary):
-        return np.array(setting.readout.values), np.array(setting.readout.shares)
-    if setting.readout == "signs":
-        return np.array([1.0, -1.0]), np.array([0.5, 0.5])
+    if setting.vocabulary is not None:
+        return setting.vocabulary.arrays
     z, weights = gaussian_quadrature()
-    return _clipped(z, weights, setting.N), np.asarray(weights)
+    return _clipped(z, weights, setting.N), weights
 
 
 def _clipped(values: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:

@@ -100,20 +100,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onestep_lib._checks import check_choice, check_instance, check_nonnegative, check_number
-from onestep_lib._values import read_only
 from onestep_lib.activations import Activation, Target
-from onestep_lib.initialisation import Vocabulary
 from onestep_lib.large_step.batch_signed import signed_covariance
 from onestep_lib.large_step.batch_squared import squared_covariance
 from onestep_lib.quadrature import gauss_legendre, gaussian_quadrature
 from onestep_lib.settings import Setting
-from onestep_lib.small_step.gradient import gradient_of, label_moments
+from onestep_lib.small_step.gradient import Gradient, gradient_of
 from onestep_lib.spiked_features.model import BulkCovariance, SpikedModel
 
 __all__ = [
@@ -163,15 +161,17 @@ class RowLengths:
         return {"row_variance": rest, "slope": slope, "initial": np.stack(initial)}
 
 
-def expected_lengths(setting: Setting) -> RowLengths:
-    r"""Return the row lengths of a setting, one value for all its step sizes, penalties and widths.
+def expected_lengths(gradient: Gradient, gaussian: bool) -> RowLengths:
+    r"""Return the row lengths after a step, one value for all its sizes, penalties and widths.
 
     The formulas of this module, in the limit of large n and d.
 
     Parameters
     ----------
-    setting : Setting
-        Its activation, target (also with a mean), noise, rows and d/n_0 matter.
+    gradient : Gradient
+        Its activation, labels (also with a mean) and d/n_0: `onestep_lib.small_step.gradient.gradient_of`.
+    gaussian : bool
+        Whether the initial rows are Gaussian; else they lie on a sphere.
 
     Raises
     ------
@@ -182,22 +182,17 @@ def expected_lengths(setting: Setting) -> RowLengths:
     --------
     >>> from onestep_lib import Setting
     >>> from onestep_lib.large_step.stepped_model import expected_lengths
-    >>> for rows in ("gaussian", "spherical"):
-    ...     setting = Setting(n=400, d=200, N=300, rows=rows)
-    ...     print(expected_lengths(setting).nu([0, 1]).round(3))
+    >>> from onestep_lib.small_step import gradient_of
+    >>> gradient = gradient_of(Setting(n=400, d=200, N=300))
+    >>> for gaussian in (True, False):
+    ...     print(expected_lengths(gradient, gaussian).nu([0, 1]).round(3))
     [1.    1.356]
     [0.    0.409]
     """
-    gaussian = setting.rows == "gaussian"
-    return _lengths(setting.activation, setting.single_index(), setting.noise, setting.phi_0, gaussian)
-
-
-@lru_cache(maxsize=32)
-def _lengths(sigma: Activation, target: Target, noise: float, phi: float, gaussian: bool) -> RowLengths:
+    sigma, labels, phi = gradient.activation, gradient.labels, gradient.phi
     zeta, weights = gaussian_quadrature(sigma.kinks)
     slope = sigma.require_slope()(zeta)
     rest = slope - weights @ slope
-    labels = label_moments(target, noise)
     power = np.array([1.0, labels.mean, labels.square, labels.cube, labels.fourth])
     seen = np.array([labels.linear, labels.square_linear])
     # The two averages over the samples, S and D, are products of a power of y and one of these.
@@ -220,7 +215,7 @@ def _lengths(sigma: Activation, target: Target, noise: float, phi: float, gaussi
     own = phi**2 * (weights @ rest**3) * (labels.linear * labels.cube_linear + phi * labels.fourth)
     along = np.array([0.0, 2 * linear[0] * root, 0.0, own / root])
     lean = gaussian * linear[0] / 2 * root
-    return read_only(RowLengths(np.array([1.0, 2 * tilt, tilt**2 + spread]), covariance, along, lean))
+    return RowLengths(np.array([1.0, 2 * tilt, tilt**2 + spread]), covariance, along, lean)
 
 
 BULKS = ("full", "isotropic")
@@ -303,17 +298,13 @@ def stepped_models(setting: Setting, steps: Iterable[float], bulk: str = "full")
         (rate * z, shares) if rate else (np.zeros(1), np.ones(1))
         for rate in np.asarray(steps) / np.sqrt(setting.N)
     ]
-    full = check_choice("bulk", bulk, BULKS) == "full"
-    covariances = (
-        bulk_covariances(
-            (target, setting.noise, 1 / gradient.phi), gradient.tilt, gradient.excess, [u for u, _ in groups]
-        )
-        if full
-        else None
-    )
-    labels, sigma, lengths = gradient.labels, gradient.activation, expected_lengths(setting)
-    for shift, shares in groups:
-        covariance = None if covariances is None else next(covariances)
+    covariances: Iterable[BulkCovariance | None] = repeat(None)
+    if check_choice("bulk", bulk, BULKS) == "full":
+        batch, shifts = (target, setting.noise, 1 / gradient.phi), [shift for shift, _ in groups]
+        covariances = bulk_covariances(batch, gradient.tilt, gradient.excess, shifts)
+    labels, sigma = gradient.labels, gradient.activation
+    lengths = expected_lengths(gradient, setting.rows == "gaussian")
+    for (shift, shares), covariance in zip(groups, covariances, strict=False):
         spread = np.ones(shift.size) if covariance is None else covariance.scales @ covariance.vv
         yield SpikedModel(
             activation=sigma,
@@ -331,7 +322,6 @@ def stepped_models(setting: Setting, steps: Iterable[float], bulk: str = "full")
 def require_stepped(setting: Setting) -> None:
     """Raise unless the theory of the stepped network covers the setting."""
     setting.require_theory()
-    setting.require_independent_rows()
     setting.require_small_output()
     if setting.inputs != "gaussian":
         raise ValueError(f"inputs must be 'gaussian' for the stepped network, got {setting.inputs!r}")
@@ -349,12 +339,10 @@ def readout_groups(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
     For an odd activation z and -z are one group; for a linear one all are: its features are linear in z, and
     only the mean of z^2 counts.
     """
-    sigma, readout = setting.activation, setting.readout
+    sigma, vocabulary = setting.activation, setting.vocabulary
     odd = _is_odd(sigma)
-    if isinstance(readout, Vocabulary):
-        z, shares = np.array(readout.values), np.array(readout.shares)
-    elif readout == "signs":
-        z, shares = np.array([1.0, -1.0]), np.array([0.5, 0.5])
+    if vocabulary is not None:
+        z, shares = vocabulary.arrays
     else:
         z, shares = readout_nodes(_ODD_NODES if odd else _NODES)
         z, shares = np.concatenate([-z[::-1], z]), np.concatenate([shares[::-1], shares]) / 2

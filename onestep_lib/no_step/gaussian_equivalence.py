@@ -46,7 +46,6 @@ from onestep_lib._checks import (
     check_size,
     shown,
 )
-from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.no_step.marchenko_pastur import (
     MarchenkoPasturMeans,
@@ -182,7 +181,7 @@ def resolvent_traces(
     phi, psi, ridge, a, b = checked(
         {"phi": phi, "psi": psi, "ridge": ridge}, {"c1_sq": c1_sq, "nonlinear_sq": nonlinear_sq}
     )
-    _require_power(a, b)
+    require_power(a, b)
     c, k = 1 / phi, psi / phi
     mu = _solve_mu(a, b, c, k, ridge)
     u, q = b + mu, ridge / mu
@@ -202,8 +201,9 @@ def resolvent_traces(
     )
 
 
-def _require_power(a: np.ndarray, b: np.ndarray) -> None:
-    if np.any(a + b <= 0):
+def require_power(a: np.ndarray | float, b: np.ndarray | float) -> None:
+    """Raise where the features would have no power."""
+    if np.any(np.add(a, b) <= 0):
         raise ValueError("c1_sq and nonlinear_sq must not both be 0: the features would be constant")
 
 
@@ -277,7 +277,7 @@ def ridge_losses(
     phi, psi, ridge, a, b, linear, other = checked(
         {"phi": phi, "psi": psi}, {"ridge": ridge, "c1_sq": c1_sq, "nonlinear_sq": nonlinear_sq} | powers
     )
-    _require_power(a, b)
+    require_power(a, b)
     if np.any((ridge == 0) & (b == 0)):
         raise ValueError("ridge must be > 0 for a linear activation (c_{>1} = 0), got 0")
     c, k = 1 / phi, psi / phi
@@ -318,19 +318,13 @@ def random_features(setting: Setting) -> Losses:
     if np.any(setting.step):
         raise ValueError(f"step must be 0 for random features, got {shown(setting.step)}")
     setting.require_theory()
-    setting.require_independent_rows()
-    setting.target.require_centred()
-    numbers = (
-        setting.phi,
-        setting.psi,
-        np.broadcast_to(setting.ridges, setting.shape),
-        setting.activation.c1**2,
-        setting.activation.nonlinear_power,
-        setting.target.linear**2,
-        setting.target.nonlinear_power + setting.noise**2,
+    setting.require_centred()
+    sigma, target = setting.activation, setting.target
+    ridges, other = np.broadcast_to(setting.ridges, setting.shape), target.nonlinear_power + setting.noise**2
+    found = ridge_losses(
+        setting.phi, setting.psi, ridges, sigma.c1**2, sigma.nonlinear_power, target.linear**2, other
     )
-    losses = ridge_losses(*numbers)
-    return Losses(plain(losses.train), plain(losses.test), plain(losses.objective))
+    return Losses.joined([found], setting.shape)
 
 
 # Penalties that are tried first, in the size of the features' eigenvalues. We have seen one minimum only, but

@@ -270,9 +270,8 @@ def gradient_spike(setting: Setting) -> Spike:
     [0.5, 0.9091, 0.9901]
     """
     setting.require_theory()
-    setting.require_independent_rows()
     setting.require_small_output()
-    setting.target.require_centred()
+    setting.require_centred()
     power = gradient_of(setting).power
     if setting.output == "raw":
         power += setting.activation.c1**2

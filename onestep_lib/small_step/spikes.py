@@ -76,9 +76,8 @@ from onestep_lib._checks import check_count, check_instance, shown
 from onestep_lib._values import plain
 from onestep_lib.activations import Activation
 from onestep_lib.hermite import MAX_ORDER, hermite, monomial_to_hermite
-from onestep_lib.initialisation import Vocabulary
 from onestep_lib.no_step.gaussian_equivalence import Traces
-from onestep_lib.quadrature import evaluate, gauss_legendre
+from onestep_lib.quadrature import evaluate, panel_rule
 from onestep_lib.settings import Setting
 from onestep_lib.small_step.gradient import Spike, exact_spike, gradient_spike
 
@@ -136,9 +135,8 @@ def require_spikes(setting: Setting, stepped: bool = False) -> None:
     """Raise where the formulas of this module do not hold; `stepped` as in `Setting.require_theory`."""
     check_instance("setting", setting, Setting)
     setting.require_theory(stepped)
-    setting.require_independent_rows()
     setting.require_small_output()
-    setting.target.require_centred()
+    setting.require_centred()
     if stepped or np.any(setting.steps):
         setting.activation.require_slope()
     if setting.output not in SPIKED_OUTPUTS:
@@ -179,8 +177,8 @@ def readout_factor(setting: Setting, level: int, readout: np.ndarray | None = No
     r"""Return L with :math:`LL^\top` the moments :math:`\frac1N\sum_jz_j^{p+k}`, :math:`z=\sqrt N\,a`.
 
     Row k holds the coordinates of :math:`z^{\circ k}/\sqrt N` in an orthonormal basis: the Hermite
-    polynomials for a Gaussian readout, 1 and z for signs, and that of a QR factorisation for a vocabulary
-    (one column a value) or a given readout.
+    polynomials for a Gaussian readout, and that of a QR factorisation for one of finitely many values (one
+    column a value).
 
     Parameters
     ----------
@@ -194,20 +192,19 @@ def readout_factor(setting: Setting, level: int, readout: np.ndarray | None = No
     -------
     ndarray, shape (l + 1, m)
     """
-    if readout is not None:
-        z = np.sqrt(setting.N) * np.asarray(readout)
-        return _power_factor(z, np.full(setting.N, 1 / setting.N), level)
-    if isinstance(setting.readout, Vocabulary):
-        return _power_factor(np.array(setting.readout.values), np.array(setting.readout.shares), level)
-    if setting.readout == "signs":
-        return np.eye(2)[np.arange(level + 1) % 2]
-    return power_basis(level)
-
-
-def _power_factor(z: np.ndarray, shares: np.ndarray, level: int) -> np.ndarray:
-    """L with L L^T the moments of values with shares, shape (l + 1, at most as many as values)."""
+    law = _readout_law(setting, readout)
+    if law is None:
+        return power_basis(level)
+    z, shares = law
     powers = np.sqrt(shares)[:, None] * np.vander(z, level + 1, increasing=True)
     return np.asarray(np.linalg.qr(powers, mode="r")).T
+
+
+def _readout_law(setting: Setting, readout: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
+    """Values of sqrt(N) a_j and their shares, those of a realised readout or of a law; None if Gaussian."""
+    if readout is not None:
+        return np.sqrt(setting.N) * np.asarray(readout), np.full(setting.N, 1 / setting.N)
+    return None if setting.vocabulary is None else setting.vocabulary.arrays
 
 
 def spike_matrix(
@@ -324,10 +321,8 @@ def spike_norms(setting: Setting, level: int) -> np.ndarray:
     c, orders = spike_coefficients(setting, level)[1:], np.arange(1, level + 1)
     r = np.abs(c[0]) * np.sqrt(gradient_spike(setting).power) * setting.steps[..., None]
     moment = np.sqrt(factorial2(2 * orders - 1))
-    if isinstance(setting.readout, Vocabulary):
-        neurons = np.sqrt([setting.readout.moment(2 * k) for k in range(1, level + 1)])
-    else:
-        neurons = moment if setting.readout == "gaussian" else np.ones(level)
+    law = setting.vocabulary
+    neurons = moment if law is None else np.sqrt([law.moment(2 * k) for k in range(1, level + 1)])
     return np.abs(c) * np.sqrt(setting.N) * (r / np.sqrt(setting.N)) ** orders * moment * neurons
 
 
@@ -408,7 +403,7 @@ def whole_spike_matrix(
     if setting.steps.ndim:
         raise ValueError(f"step must be one number for all powers at once, got {shown(setting.step)}")
     spike = spike or gradient_spike(setting)
-    z, shares = _readouts(setting, readout)
+    z, shares = _readout_law(setting, readout) or _gaussian_rule()
     sigma = setting.activation
     unit = sigma.c1 * float(setting.steps) * np.sqrt(spike.power / setting.N)
     reach = np.max(np.abs(z))
@@ -430,28 +425,20 @@ def whole_spike_matrix(
     return graded(np.where(np.abs(parts) > 1e-13 * np.abs(parts).max(), parts, 0.0))
 
 
-def _readouts(setting: Setting, readout: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Values of sqrt(N) a_j and their shares, which add up to 1."""
-    if readout is not None:
-        values = np.sqrt(setting.N) * np.asarray(readout)
-        return values, np.full(setting.N, 1 / setting.N)
-    if isinstance(setting.readout, Vocabulary):
-        return np.array(setting.readout.values), np.array(setting.readout.shares)
-    if setting.readout == "signs":
-        return np.array([-1.0, 1.0]), np.array([0.5, 0.5])
+def _gaussian_rule() -> tuple[np.ndarray, np.ndarray]:
     z, weights = hermegauss(_NODES)
     return z, weights / weights.sum()
 
 
 def _coefficients(sigma: Activation, s: np.ndarray, widening: float, level: int) -> np.ndarray:
     """The averages of h_q(kappa) H(s, kappa), shape (level + 1, len(s))."""
-    kappa, weights = hermegauss(_NODES)
+    kappa, weights = _gaussian_rule()
     basis = hermite(level, kappa) / np.sqrt(factorial(np.arange(level + 1)))[:, None]
     # kappa and -kappa have one law: at -s the odd coefficients change their sign, and no more.
     sizes, place = np.unique(np.abs(s), return_inverse=True)
     means = np.stack([_mean(sigma, value * kappa, np.sqrt(1 + value**2 * widening)) for value in sizes])
     signs = np.sign(s) ** (np.arange(level + 1)[:, None] % 2)
-    return signs * ((basis * weights / weights.sum()) @ means.T)[:, place]
+    return signs * ((basis * weights) @ means.T)[:, place]
 
 
 def _mean(sigma: Activation, t: np.ndarray, scale: float) -> np.ndarray:
@@ -459,10 +446,8 @@ def _mean(sigma: Activation, t: np.ndarray, scale: float) -> np.ndarray:
     ends = t.min() - _REACH * scale, t.max() + _REACH * scale
     edges = np.linspace(*ends, 2 + int((ends[1] - ends[0]) / _PANEL))
     edges = np.union1d(edges, [kink for kink in sigma.kinks if ends[0] < kink < ends[1]])
-    points, weights = gauss_legendre(12)
-    half = np.diff(edges)[:, None] / 2
-    x = ((edges[:-1] + edges[1:])[:, None] / 2 + half * points).ravel()
-    values = (half * weights).ravel() * evaluate(sigma.function, x, f"activation {shown(sigma.name)}")
+    x, weights = panel_rule(edges, 12)
+    values = weights * evaluate(sigma.function, x, f"activation {shown(sigma.name)}")
     # In place: at a large step the array has millions of entries, and copies cost more than exponentials.
     density = x - t[:, None]
     density /= scale

@@ -66,19 +66,20 @@ def solve_fit(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> SpikedSo
     pairs, means, G = features.pairs, features.means, point.c.shape[-1]
     mass = ratios.a * weights * D
     m_hat = apply(means.mu1, mass * labels.h1)
-    known, one_d = _forms(features.bulk, point), np.asarray(ratios.inverse_d)[..., None]
+    K_vt, K_tt, K_inverse, along = _forms(features.bulk, point)
+    one_d = np.asarray(ratios.inverse_d)[..., None]
     size, eye = table.columns.shape[-2], np.eye(G)
     penalty, pull = np.zeros((*point.c.shape[:-1], size, size)), np.zeros((*point.c.shape[:-1], size))
     penalty[..., :G, :G] = (one_d / point.c)[..., None] * eye
-    penalty[..., G : 2 * G, G : 2 * G] = known.along
+    penalty[..., G : 2 * G, G : 2 * G] = along
     for start in range(2 * G, size, G):
         penalty[..., start : start + G, start : start + G] = (1 / point.c)[..., None] * eye
-    pull[..., G : 2 * G] = apply(known.inverse, apply(known.K_vt, m_hat))
+    pull[..., G : 2 * G] = apply(K_inverse, apply(K_vt, m_hat))
     x = least_squares(table, mass, penalty, pull)
     s_1, s_v, s_length = np.split(x, [G, 2 * G], axis=-1)
     missed = labels.h0 - combine(x, table.columns)
-    upsilon = apply(known.inverse, s_v - apply(known.K_vt, m_hat))
-    s_perp = combine(upsilon, known.K_vt) + apply(known.K_tt, m_hat)
+    upsilon = apply(K_inverse, s_v - apply(K_vt, m_hat))
+    s_perp = combine(upsilon, K_vt) + apply(K_tt, m_hat)
     pulled = combine(s_perp, means.mu1)
 
     Q0, T0 = _sources(table, point, np.stack([upsilon, m_hat], axis=-1))
@@ -106,25 +107,16 @@ def solve_fit(table: SpikedTable, ratios: Ratios, point: FixedPoint) -> SpikedSo
     return SpikedSolution(train, test, objective, *lengths, error, ratios, point, table)
 
 
-@dataclass(frozen=True, eq=False)
-class _Forms:
+def _forms(bulk: BulkCovariance, point: FixedPoint) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """K_vt, K_tt, the inverse of K_vv, and what it is beyond Lambda: the penalty of s_v."""
-
-    K_vt: np.ndarray
-    K_tt: np.ndarray
-    inverse: np.ndarray
-    along: np.ndarray
-
-
-def _forms(bulk: BulkCovariance, point: FixedPoint) -> _Forms:
     K_vv, K_vt, K_tt = (
         np.einsum("...k,...kgh->...gh", part, point.K) for part in (bulk.vv, bulk.vt, bulk.tt)
     )
     if bulk.weights.shape[-1] == 1:
         along = 1 / (point.c * bulk.scales[..., 0])[..., None] * np.eye(point.c.shape[-1])
-        return _Forms(K_vt, K_tt, along + point.Lambda, along)
+        return K_vt, K_tt, along + point.Lambda, along
     inverse = np.linalg.inv(K_vv)
-    return _Forms(K_vt, K_tt, inverse, (inverse + inverse.swapaxes(-1, -2)) / 2 - point.Lambda)
+    return K_vt, K_tt, inverse, (inverse + inverse.swapaxes(-1, -2)) / 2 - point.Lambda
 
 
 def least_squares(table: SpikedTable, mass: np.ndarray, penalty: np.ndarray, pull: np.ndarray) -> np.ndarray:

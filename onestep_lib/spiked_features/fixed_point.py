@@ -63,11 +63,10 @@ class FixedPoint:
 
     Parameters
     ----------
-    c, next_c : ndarray, shape (G,)
-    V, next_V, D : ndarray, shape (K,)
-        (c, V) and its image, the same at the fixed point; D = 1/(1 + V).
+    c, rise_c : ndarray, shape (G,)
+    V, rise_V, D : ndarray, shape (K,)
+        (c, V), and its image less itself, 0 at the fixed point; D = 1/(1 + V).
     Lambda : ndarray, shape (G, G)
-    Omega : ndarray, shape (G,)
     K, J : ndarray, shape (B, G, G)
         :math:`K_k` and :math:`J_k`.
     response : ndarray, shape (P + G, P + G)
@@ -80,21 +79,15 @@ class FixedPoint:
 
     c: np.ndarray
     V: np.ndarray
-    next_c: np.ndarray
-    next_V: np.ndarray
+    rise_c: np.ndarray
+    rise_V: np.ndarray
     D: np.ndarray
     Lambda: np.ndarray
-    Omega: np.ndarray
     K: np.ndarray
     J: np.ndarray
     response: np.ndarray
     coupling: np.ndarray
     jacobian: np.ndarray
-
-    @property
-    def rise(self) -> tuple[np.ndarray, np.ndarray]:
-        """The residuals of c and V."""
-        return self.next_c - self.c, self.next_V - self.V
 
     def relative(self, of_c: np.ndarray, of_V: np.ndarray) -> np.ndarray:
         """Changes of (c, V), relative to c and 1 + V."""
@@ -161,7 +154,7 @@ def _newton(
     solved, lost = change < 0, change < 0
     for iteration in range(_ITERATIONS):
         point = _evaluate(features, ratios, c, V)
-        residuals = point.relative(*point.rise)
+        residuals = point.relative(point.rise_c, point.rise_V)
         if strict and iteration:
             lost = lost | ~solved & (residuals.max(axis=-1) > _SLACK)
         step_c, step_V = _newton_step(features, ratios, point)
@@ -180,11 +173,11 @@ def _newton(
 
 def _newton_step(features: GroupTable, ratios: Ratios, point: FixedPoint) -> tuple[np.ndarray, np.ndarray]:
     """The Newton step: the residual plus the response of (Gamma, c) to the whole step."""
-    rise_c, rise_V = point.rise
-    weighed = apply(features.moments, features.weights * point.D**2 * rise_V)
-    pushed = ratios.a * apply(point.response, weighed) + apply(point.coupling, rise_c)
+    weighed = apply(features.moments, features.weights * point.D**2 * point.rise_V)
+    pushed = ratios.a * apply(point.response, weighed) + apply(point.coupling, point.rise_c)
     answer = np.linalg.solve(point.jacobian, pushed[..., None])[..., 0]
-    return rise_c + answer[..., features.pairs.size :], rise_V + combine(answer, features.counted) / ratios.b
+    step_V = point.rise_V + combine(answer, features.counted) / ratios.b
+    return point.rise_c + answer[..., features.pairs.size :], step_V
 
 
 def sweep_fixed_point(features: GroupTable, ratios: Ratios, start: Start | None = None) -> FixedPoint:
@@ -294,7 +287,7 @@ def _evaluate(features: GroupTable, ratios: Ratios, c: np.ndarray, V: np.ndarray
     hessian = (features.moments * (features.weights * D**2)[..., None, :]) @ features.counted.swapaxes(-1, -2)
     jacobian = np.eye(pairs.size + pairs.groups) - (ratios.a / ratios.b)[..., None] * (response @ hessian)
     jacobian[..., pairs.size :] -= coupling
-    return FixedPoint(c, V, next_c, next_V, D, Lambda, Omega, K, J, response, coupling, jacobian)
+    return FixedPoint(c, V, next_c - c, next_V - V, D, Lambda, K, J, response, coupling, jacobian)
 
 
 def _response(

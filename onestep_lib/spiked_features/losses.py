@@ -103,7 +103,6 @@ from onestep_lib._checks import (
     check_size,
 )
 from onestep_lib._threads import one_thread
-from onestep_lib._values import plain
 from onestep_lib.convergence import ConvergenceError
 from onestep_lib.settings import Losses
 from onestep_lib.spiked_features.fit import CANCELLED, SpikedSolution, solve_fit
@@ -183,8 +182,7 @@ def spiked_losses(
     found = point_losses(
         [(model, Ratios(1 / phi, 1 / psi, ridge, inverse_d, tolerance)) for phi, psi, ridge in flat]
     )
-    train, test, objective = map(plain, found.reshape(3, *points[0].shape))
-    return Losses(train, test, objective)
+    return Losses.from_values(found.reshape(3, *points[0].shape))
 
 
 @one_thread()
@@ -258,10 +256,7 @@ def free_losses(
         spiked_losses(replace(model, alignment=gamma, spikes=r * model.spikes), phi, psi, ridge, d)
         for gamma, r in pairs
     ]
-    rows = np.array([(one.train, one.test, one.objective) for one in each])
-    values = np.moveaxis(rows, 1, 0).reshape(3, *pairs.shape, *rows.shape[2:])
-    train, test, objective = map(plain, values)
-    return Losses(train, test, objective)
+    return Losses.joined(each, pairs.shape + np.shape(each[0].test))
 
 
 def solve_spiked(
@@ -303,6 +298,7 @@ def _solve(
     models: Sequence[SpikedModel], ratios: Ratios, near: SpikedSolution | None = None
 ) -> SpikedSolution:
     """The solution of a model at one point or at many, or of one model a point."""
+    at = {"spikes": models[0].spikes.tolist(), "ratios": ratios}
     different = list(dict.fromkeys(models))
     rows = [different.index(model) for model in models] if len(different) > 1 else 0
     if near is not None:
@@ -314,10 +310,8 @@ def _solve(
         try:
             solution = _solve_on(table, ratios, start)
         except np.linalg.LinAlgError as error:
-            at = {"spikes": models[0].spikes.tolist(), "ratios": ratios}
-            raise ConvergenceError(
-                "spiked_features", np.inf, at, ratios.difficulty(table.features)
-            ) from error
+            why = ratios.difficulty(table.features)
+            raise ConvergenceError("spiked_features", np.inf, at, why) from error
         coarse = _unresolved(solution, ratios.tolerance)
         if not np.any(coarse):
             return solution
@@ -325,7 +319,6 @@ def _solve(
         V = np.apply_along_axis(partial(np.interp, grid.nodes, table.grid.nodes), -1, solution.point.V)
         start = solution.point.c, V
         table = kappa_tables(different, grid, rows)
-    at = {"spikes": models[0].spikes.tolist(), "ratios": ratios}
     reason = f"averages over kappa need over {_MOST_NODES} nodes: take a smaller step or a larger tolerance"
     raise ConvergenceError("spiked_features (quadrature over kappa)", float(np.sum(coarse)), at, reason)
 

@@ -34,7 +34,7 @@ from onestep_lib._checks import (
 )
 from onestep_lib._values import read_only
 from onestep_lib.activations import Activation, Target
-from onestep_lib.quadrature import gauss_legendre
+from onestep_lib.quadrature import gauss_legendre, panel_rule
 from onestep_lib.spiked_features.conditional_means import (
     FeatureMeans,
     TargetMeans,
@@ -80,19 +80,16 @@ class KappaGrid:
 
         What varies by less than `rounding` (of the shape of the values) counts as smooth.
         """
-        coefficients = self._coefficients(values)
+        bell = np.exp(-(self.nodes**2) / 2)
+        panels = (values * bell).reshape(*values.shape[:-1], -1, _PANEL_ORDER)
+        coefficients = np.abs(panels @ _legendre_transform().T)
         top = np.max(coefficients, axis=-1)
         last = np.max(coefficients[..., -2:], axis=-1)
         if rounding is not None:
-            noise = np.broadcast_to(rounding, values.shape) * np.exp(-(self.nodes**2) / 2)
+            noise = np.broadcast_to(rounding, values.shape) * bell
             last = np.where(last > np.max(noise.reshape(*last.shape, _PANEL_ORDER), axis=-1), last, 0.0)
         # Gauss-Legendre is exact to twice the degree of the last coefficient, so its error is the square.
         return np.diff(self.edges) / np.sqrt(2 * np.pi) * last**2 / np.where(top > 0, top, 1.0)
-
-    def _coefficients(self, values: np.ndarray) -> np.ndarray:
-        """Sizes of the Legendre coefficients of values times the Gaussian weight, panel by panel."""
-        weighted = (values * np.exp(-(self.nodes**2) / 2)).reshape(*values.shape[:-1], -1, _PANEL_ORDER)
-        return np.abs(weighted @ _legendre_transform().T)
 
 
 @lru_cache(maxsize=1)
@@ -103,10 +100,8 @@ def _legendre_transform() -> np.ndarray:
 
 
 def _grid(edges: np.ndarray) -> KappaGrid:
-    points, weights = gauss_legendre(_PANEL_ORDER)
-    half = np.diff(edges)[:, None] / 2
-    nodes = ((edges[:-1] + edges[1:])[:, None] / 2 + half * points).ravel()
-    mass = (half * weights).ravel() * np.exp(-(nodes**2) / 2)
+    nodes, weights = panel_rule(edges, _PANEL_ORDER)
+    mass = weights * np.exp(-(nodes**2) / 2)
     return KappaGrid(edges, nodes, mass / mass.sum())
 
 

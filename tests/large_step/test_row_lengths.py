@@ -12,6 +12,7 @@ from onestep_lib.experiment import gradient_step, initial_network, sample_batch,
 from onestep_lib.large_step.stepped_model import expected_lengths, stepped_model
 from onestep_lib.quadrature import gaussian_mean
 from onestep_lib.repeats import mean_and_error
+from onestep_lib.small_step import gradient_of
 from onestep_lib.spiked_features import spiked_losses
 
 ROUTE = "rows drawn at two finite d, extrapolated"
@@ -53,13 +54,17 @@ def drawn_entries(s, d, count, batches, rng):
     return np.array(entries)
 
 
+def lengths_of(s):
+    return expected_lengths(gradient_of(s), s.rows == "gaussian")
+
+
 def scores(s, d, count, batches, seed):
     """Theory, extrapolation in 1/d at fixed d/n and its standard error, without entries that are exact."""
     rng = np.random.default_rng(seed)
     small, large = (drawn_entries(s, size, count, batches, rng) for size in (d, 2 * d))
     found = 2 * large.mean(axis=0) - small.mean(axis=0)
     error = np.hypot(2 * large.std(axis=0, ddof=1), small.std(axis=0, ddof=1)) / np.sqrt(batches)
-    lengths = expected_lengths(s)
+    lengths = lengths_of(s)
     # |g|^2 and g.v both know the initial length of a Gaussian row.
     common = 2 * lengths.lean * lengths.covariance[0, 2]
     along = [lengths.along[1], lengths.along[3] + common, 2 * lengths.lean]
@@ -159,7 +164,7 @@ def test_a_linear_slope_gives_traces_of_the_batch_matrix(labels, phi, deviation)
     order = np.arange(3)
     scale = np.outer(factors, factors)
     for rows in ("gaussian", "spherical"):
-        found = expected_lengths(s.replace(rows=rows))
+        found = lengths_of(s.replace(rows=rows))
         covariance = moments[order[:, None] + order]
         if rows == "spherical":
             covariance = covariance - np.outer(moments[:3], moments[:3])
@@ -184,17 +189,17 @@ def test_the_mean_is_the_squared_bulk_scale():
         tau = np.array([-2.0, 0.5, 30.0])
         squared = (1 + tau * tilt * labels.c0) ** 2 + tau**2 * variance * 0.6 * (labels.second_moment + 0.09)
         powers = tau[:, None] ** np.arange(3)
-        np.testing.assert_allclose(powers @ expected_lengths(s).mean, squared, rtol=1e-12)
+        np.testing.assert_allclose(powers @ lengths_of(s).mean, squared, rtol=1e-12)
 
 
 def test_a_linear_activation_keeps_the_lengths_of_the_rows():
     for rows, nu in (("gaussian", 1.0), ("spherical", 0.0)):
-        lengths = expected_lengths(setting("identity", HE12, 0.6, noise=0.5, rows=rows))
+        lengths = lengths_of(setting("identity", HE12, 0.6, noise=0.5, rows=rows))
         np.testing.assert_allclose(lengths.nu([0.0, 1.0, 1e3]), nu, rtol=1e-12)
 
 
 def test_nu_takes_a_number_a_list_or_an_array():
-    lengths = expected_lengths(setting("relu", HE12, 0.6, noise=0.5))
+    lengths = lengths_of(setting("relu", HE12, 0.6, noise=0.5))
     tau = np.array([[0.0, 0.5], [-2.0, 3.0]])
     values = lengths.nu(tau)
     assert values.shape == (2, 2)

@@ -18,7 +18,7 @@ from onestep_lib.experiment import (
 from onestep_lib.large_step import giant_step, one_step, stepped_model
 from onestep_lib.large_step.stepped_model import expected_lengths
 from onestep_lib.settings import LOSSES
-from onestep_lib.small_step import exact_spike, finite_staircase, spike_level
+from onestep_lib.small_step import exact_spike, finite_staircase, gradient_of, spike_level
 from onestep_lib.spiked_features import SpikedModel, spiked_losses
 from onestep_lib.spiked_features.model import BulkCovariance
 
@@ -77,7 +77,7 @@ def known_direction(s):
         noise=s.noise,
         scales=1.0,
         bulk=bulk,
-        **expected_lengths(s.replace(n_0=2**50)).parts(shift, along),
+        **expected_lengths(gradient_of(s.replace(n_0=2**50)), s.rows == "gaussian").parts(shift, along),
     )
 
 

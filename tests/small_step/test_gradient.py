@@ -82,7 +82,7 @@ LIMITS = {
     "weight_spectrum": weight_spectrum,
     "raw weight_spectrum": lambda s: weight_spectrum(s.replace(output="raw")),
     "spike_constant": spike_constant, "spike_norms": lambda s: spike_norms(s, 3),
-    "expected_lengths": expected_lengths,
+    "expected_lengths": lambda s: expected_lengths(gradient_of(s), s.rows == "gaussian"),
     "stepped_model": lambda s: stepped_model(s, 5.0, "isotropic").spikes,
 }  # fmt: skip
 

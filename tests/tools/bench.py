@@ -32,7 +32,7 @@ from onestep_lib import Setting, __version__, simulate
 from onestep_lib.activations import activation, target
 from onestep_lib.experiment import first_layer_gradient, initial_network, ridge_path
 from onestep_lib.large_step import one_step
-from onestep_lib.large_step.batch_signed import kept_spectrum
+from onestep_lib.large_step.batch_signed import signed_spectrum
 from onestep_lib.spiked_features import SpikedModel, spiked_losses
 
 BYTECODE = tempfile.mkdtemp()
@@ -117,7 +117,7 @@ def theory_rows() -> list[Row]:
     relu = point.replace(activation="relu")
 
     def from_nothing() -> None:
-        kept_spectrum.cache_clear()
+        signed_spectrum.cache_clear()
         one_step(relu)
 
     def each(settings: list[Setting]) -> Callable[[], object]:
