@@ -242,13 +242,19 @@ def anderson(
 def _parts(
     features: GroupTable, ratios: Ratios, c: np.ndarray, V: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Lambda, Omega, the roots of C_k (..., B, G), and I + C_k^1/2 Lambda C_k^1/2."""
+    """Lambda, Omega, the roots of C_k (..., B, G), and C_k^1/2 Lambda C_k^1/2."""
     means, mass = features.means, ratios.a * features.weights / (1 + V)
     Lambda = (means.mu1 * mass[..., None, :]) @ means.mu1.swapaxes(-1, -2)
     Omega = ratios.penalty + apply(means.mu2_sq, mass)
     root = np.sqrt(features.bulk.scales * c[..., None]).swapaxes(-1, -2)
-    product = root[..., :, None] * Lambda[..., None, :, :] * root[..., None, :]
-    return Lambda, Omega, root, np.eye(c.shape[-1]) + product
+    return Lambda, Omega, root, root[..., :, None] * Lambda[..., None, :, :] * root[..., None, :]
+
+
+def _pull(weights: np.ndarray, c: np.ndarray, B: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """R, from the diagonal of I - (I + B)^-1 = B (I + B)^-1."""
+    kept, own = (np.diagonal(part, axis1=-2, axis2=-1) for part in (inverse, B))
+    # The left side loses the digits of a rare group, whose B is small, the right side those of a large B.
+    return combine(weights, np.where(own > 1, 1 - kept, np.sum(B * inverse, axis=-1))) / c
 
 
 def _sweep(
@@ -256,27 +262,25 @@ def _sweep(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The map (c, V) -> (c', V') alone: no derivatives."""
     means, weights = features.means, features.bulk.weights
-    _, Omega, root, matrix = _parts(features, ratios, c, V)
-    inverse = np.linalg.inv(matrix)
-    R = combine(weights, 1 - np.diagonal(inverse, axis1=-2, axis2=-1)) / c
-    next_c = ratios.b * features.fractions / (Omega + R)
+    _, Omega, root, B = _parts(features, ratios, c, V)
+    inverse = np.linalg.inv(np.eye(c.shape[-1]) + B)
+    next_c = ratios.b * features.fractions / (Omega + _pull(weights, c, B, inverse))
     gamma = np.einsum("...k,...kgh->...gh", weights, root[..., :, None] * inverse * root[..., None, :])
     squares = np.sum(means.mu1 * (gamma @ means.mu1), axis=-2)
     return next_c, (squares + combine(next_c, means.mu2_sq)) / ratios.b
 
 
 def _evaluate(features: GroupTable, ratios: Ratios, c: np.ndarray, V: np.ndarray) -> FixedPoint:
-    pairs, scales, weights, D = features.pairs, features.bulk.scales, features.bulk.weights, 1 / (1 + V)
-    Lambda, Omega, root, matrix = _parts(features, ratios, c, V)
+    pairs, weights, D = features.pairs, features.bulk.weights, 1 / (1 + V)
+    Lambda, Omega, root, B = _parts(features, ratios, c, V)
     # K = C^1/2 (I + B)^-1 C^1/2 with B = C^1/2 Lambda C^1/2, through the Cholesky factor L of I + B:
     # V is then a sum of squares, exact even where B is huge in one direction (c_{>1} -> 0).
-    factor = np.linalg.inv(np.linalg.cholesky(matrix))
+    factor = np.linalg.inv(np.linalg.cholesky(np.eye(pairs.groups) + B))
     inverse = factor.swapaxes(-1, -2) @ factor
     K = root[..., :, None] * inverse * root[..., None, :]
     J = root[..., :, None] * inverse / root[..., None, :]
     pull = (np.eye(pairs.groups) - inverse) / (root[..., :, None] * root[..., None, :])
-    R = np.einsum("...k,...gk,...kgg->...g", weights, scales, pull)
-    next_c = ratios.b * features.fractions / (Omega + R)
+    next_c = ratios.b * features.fractions / (Omega + _pull(weights, c, B, inverse))
     tall = np.sqrt(weights)[..., None, None] * factor * root[..., None, :]
     # As many rows as groups will do: a rotation leaves the sum of their squares.
     tall = np.linalg.qr(tall.reshape(*tall.shape[:-3], -1, pairs.groups), mode="r")

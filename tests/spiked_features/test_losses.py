@@ -35,6 +35,20 @@ def reference_model(p):
     return SpikedModel(activation(p["sigma"]), p["u"], p["pi"], labels, p["gamma"], p["sigma_eps"], 1.0, nu)
 
 
+@pytest.mark.parametrize("rare", [1e-4, 1e-8, 1e-12])
+def test_a_rare_group_is_known_as_well_as_a_large_one(rare):
+    """By elimination of the other group. The outer nodes of a Gaussian readout are such groups."""
+    model = SpikedModel(activation("tanh"), [1.0, 3.0], [1 - rare, rare], target((0, 1)))
+    solution = solve_spiked(model, 0.5, 2.0, 0.01)
+    ratios, means, (c, c_rare) = solution.ratios, solution.table.features.means, solution.point.c
+    mass = ratios.a * solution.table.features.weights * solution.point.D
+    (own, cross), (_, other) = (means.mu1 * mass) @ means.mu1.T
+    left = other - cross**2 / (1 / c + own)
+    left /= 1 + c_rare * left
+    expected = ratios.b * rare / (ratios.penalty + means.mu2_sq[1] @ mass + left)
+    np.testing.assert_allclose(c_rare, expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("p", POINTS, ids=lambda p: f"{p['kind']}-{p['sigma']}-{p['target'][:5]}-{p['lam']}")
 def test_stored_theory_to_nine_digits(p, deviation):
     model = reference_model(p)
