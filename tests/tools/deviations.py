@@ -28,7 +28,7 @@ that route, relative to the number (where it may vanish, to its natural size); a
 samples, a limit not quite reached) shows its own error. z is a gap in standard errors: its rms is near 1
 where theory and simulation agree, and cells of one simulation share their draws.
 """
-# Below this a deviation is rounding, and differs from processor to processor.
+# What is below is rounding, differs from processor to processor, and is said as this.
 ROUNDING = 1e-15
 
 Line = dict[str, Any]
@@ -48,9 +48,7 @@ def grouped(lines: list[Line], kind: str) -> Groups:
 
 def digit(value: float) -> str:
     """One significant digit: what is left of a deviation on another processor."""
-    if value < ROUNDING:
-        return f"< {ROUNDING:.0e}"
-    mantissa, exponent = f"{value:.0e}".split("e")
+    mantissa, exponent = f"{max(value, ROUNDING):.0e}".split("e")
     return f"{mantissa}e{int(exponent)}"
 
 
