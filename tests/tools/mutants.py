@@ -46,7 +46,7 @@ def mutants(wanted: list[str]) -> Iterator[tuple[str, str, list[str]]]:
         tests = [f"tests/{test}" for test in row["test"] if not test.startswith("book/")]
         for name in row["function"] if tests and (not wanted or row["id"] in wanted) else ():
             module, _, function = name.rpartition(".")
-            if inspect.isfunction(getattr(importlib.import_module(f"onestep_lib.{module}"), function)):
+            if inspect.isroutine(getattr(importlib.import_module(f"onestep_lib.{module}"), function)):
                 yield row["id"], f"onestep_lib.{module}:{function}", tests
 
 
